@@ -1,6 +1,6 @@
 /**
- * Shows how to create plans of your own: with agreed quotas, with other windows, in shadow mode and
- * with other ban policies.
+ * Shows how to create plans of your own: with agreed quotas, with other windows and with other ban
+ * policies.
  *
  *     node --import tsx --test examples/limits.test.ts
  */
@@ -24,13 +24,6 @@ test('an Enterprise plan can have quotas of its own per minute and per day', asy
 test('a quota policy can have a window of ten seconds, and can restore its quota gradually', async () => {
   const burst = { name: 'burst', quota: 2, windowMs: 10_000, refill: 'continuous' } as const;
   assert.deepEqual(await answers(createPlan({ name: 'smooth', policies: [burst, perDay(1_000)] }), 3), [200, 200, 429]);
-});
-
-test('a plan in shadow mode counts requests, but refuses none of them', async () => {
-  assert.deepEqual(
-    await answers(createPlan({ name: 'trial', policies: [perMinute(1)], enforce: false }), 3),
-    [200, 200, 200],
-  );
 });
 
 test('a plan can ban an API key after the first refused request', async () => {

@@ -26,12 +26,12 @@ export interface Decision {
   readonly key: string;
   readonly plan: Plan;
   readonly cost: number;
-  /** Whether the request may proceed. Always true in shadow mode. */
-  readonly allowed: boolean;
   /**
-   * The decision of the windows and of the ban, even in shadow mode. A request takes tokens only if
-   * this is `within_quota`.
+   * Whether the request may proceed. The limiters of this package allow it if the verdict is
+   * `within_quota`. A Redis limiter with `onBackendError: 'open'` allows all while Redis fails.
    */
+  readonly allowed: boolean;
+  /** What the windows and the ban decide. A request takes tokens only if it is `within_quota`. */
   readonly verdict: 'within_quota' | 'over_quota' | 'banned';
   readonly nowMs: number;
   readonly utcOffsetMs: number;

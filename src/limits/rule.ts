@@ -19,8 +19,10 @@ export interface Ruling {
   readonly next: KeyState | undefined;
 }
 
-interface Settled {
+/** A window of a plan, and whether it refuses the request. */
+export interface Settled {
   readonly policy: QuotaPolicy;
+  /** A result of `settle`, or what is left of it after the request was charged. */
   readonly bucket: Bucket;
   readonly refuses: boolean;
 }
@@ -31,37 +33,52 @@ interface Settled {
  * not exceed any quota.
  */
 export function decide(key: string, state: KeyState | undefined, plan: Plan, cost: number, instant: Instant): Ruling {
-  const { nowMs, utcOffsetMs } = instant;
+  const { nowMs } = instant;
   const before = plan.policies.map((policy) => settled(find(state, policy), policy, cost, instant));
   const banBefore = settleBan(state?.ban ?? NO_STRIKES, plan.ban, nowMs);
   const passes = banBefore.banEndMs === 0 && before.every(({ refuses }) => !refuses);
   const ban = banAfter(banBefore, plan, cost, passes, nowMs);
-  const isBanned = ban.banEndMs > 0;
-
   const after = passes ? before.map((window) => charged(window, cost)) : before;
-  const retryAtMs = before.reduce(
-    (latest, { policy, bucket, refuses }) => (refuses ? Math.max(latest, holdsAtMs(bucket, policy, cost)) : latest),
-    Math.max(nowMs, ban.banEndMs),
-  );
-  const windows = after.map(({ policy, bucket }) => windowState(policy, bucket));
   return {
-    decision: {
-      key,
-      plan,
-      cost,
-      allowed: passes || !plan.enforce,
-      verdict: passes ? 'within_quota' : isBanned ? 'banned' : 'over_quota',
-      nowMs,
-      utcOffsetMs,
-      retryAfterMs: retryAtMs - nowMs,
-      windows,
-      inForce: isBanned ? inForceDuringBan(before, cost, { nowMs: retryAtMs, utcOffsetMs }) : inForceOf(windows, after),
-    },
+    decision: decisionOf({ key, plan, cost }, after, passes, ban.banEndMs, instant),
     next: remember(state, after, passes && cost > 0, ban, nowMs),
   };
 }
 
-function settled(stored: Bucket | undefined, policy: QuotaPolicy, cost: number, instant: Instant): Settled {
+/**
+ * Returns the decision on a request. `windows` are the settled windows after the request, and
+ * `banEndMs` is the end of the key's ban, or 0.
+ */
+export function decisionOf(
+  request: Pick<Decision, 'key' | 'plan' | 'cost'>,
+  windows: readonly Settled[],
+  passes: boolean,
+  banEndMs: number,
+  { nowMs, utcOffsetMs }: Instant,
+): Decision {
+  const { key, plan, cost } = request;
+  const states = windows.map(({ policy, bucket }) => windowState(policy, bucket));
+  const retryAtMs = windows.reduce(
+    (latest, { policy, bucket, refuses }) => (refuses ? Math.max(latest, holdsAtMs(bucket, policy, cost)) : latest),
+    Math.max(nowMs, banEndMs),
+  );
+  const isBanned = banEndMs > 0;
+  return {
+    key,
+    plan,
+    cost,
+    allowed: passes,
+    verdict: passes ? 'within_quota' : isBanned ? 'banned' : 'over_quota',
+    nowMs,
+    utcOffsetMs,
+    retryAfterMs: retryAtMs - nowMs,
+    windows: states,
+    inForce: isBanned ? inForceDuringBan(windows, cost, { nowMs: retryAtMs, utcOffsetMs }) : inForceOf(states, windows),
+  };
+}
+
+/** Returns the window as it is now. `stored` is its bucket as it was, if it has one. */
+export function settled(stored: Bucket | undefined, policy: QuotaPolicy, cost: number, instant: Instant): Settled {
   const bucket = settle(stored, policy, instant);
   return { policy, bucket, refuses: !holds(bucket, policy, cost) };
 }
@@ -70,8 +87,7 @@ function charged({ policy, bucket, refuses }: Settled, cost: number): Settled {
   return { policy, bucket: withTaken(bucket, policy, cost), refuses };
 }
 
-/** Returns what a decision reports about a bucket. `bucket` must be a result of `settle`. */
-export function windowState(policy: QuotaPolicy, bucket: Bucket): WindowState {
+function windowState(policy: QuotaPolicy, bucket: Bucket): WindowState {
   return {
     policy,
     remaining: remaining(bucket, policy),
@@ -84,8 +100,7 @@ function banAfter(ban: BanState, plan: Plan, cost: number, passes: boolean, nowM
   // Refusals during a ban do not count, so they never make the ban longer.
   if (cost === 0 || ban.banEndMs > 0) return ban;
   if (passes) return passed(ban);
-  // In shadow mode no client was told to wait, so a refusal does not count towards a ban.
-  return plan.ban === false || !plan.enforce ? ban : refused(ban, plan.ban, plan.policies, nowMs);
+  return plan.ban === false ? ban : refused(ban, plan.ban, plan.policies, nowMs);
 }
 
 function inForceOf(windows: readonly WindowState[], settledWindows: readonly Settled[]): WindowState {
@@ -146,24 +161,6 @@ function remember(
 export function keyState(buckets: readonly NamedBucket[], ban: BanState = NO_STRIKES): KeyState | undefined {
   if (!isForgettable(ban)) return { buckets, ban };
   return buckets.length === 0 ? undefined : { buckets };
-}
-
-/**
- * Returns the state after a refund. Only windows that have not ended get their tokens back. Pure.
- */
-export function giveBack(state: KeyState, decision: Decision, nowMs: number): KeyState | undefined {
-  const { cost, windows, utcOffsetMs } = decision;
-  const buckets = state.buckets.flatMap((stored) => {
-    const window = windows.find(({ policy }) => isSame(stored, policy));
-    // A window that has ended since the decision has all its tokens again, so nothing is put back.
-    if (window === undefined || window.resetAtMs <= nowMs) return stored;
-    if (stored.refill === 'interval' && stored.atMs !== window.resetAtMs) return stored;
-    const bucket = withTaken(settle(stored, window.policy, { nowMs, utcOffsetMs }), window.policy, -cost);
-    // A full bucket needs no record. With continuous refill, the refund may even make it more than
-    // full.
-    return bucket.taken > 0 ? named(window.policy, bucket) : [];
-  });
-  return keyState(buckets, state.ban);
 }
 
 /**

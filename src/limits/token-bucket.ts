@@ -54,10 +54,7 @@ export function holds(bucket: Bucket, policy: QuotaPolicy, tokens: number): bool
   return bucket.taken + tokens * unit(policy) <= policy.quota * unit(policy);
 }
 
-/**
- * Returns the bucket after `tokens` were taken from it, or put back if the number is negative.
- * Putting back too many makes it more than full.
- */
+/** Returns the bucket after `tokens` were taken from it. */
 export function withTaken(bucket: Bucket, policy: QuotaPolicy, tokens: number): Bucket {
   return { taken: bucket.taken + tokens * unit(policy), atMs: bucket.atMs };
 }

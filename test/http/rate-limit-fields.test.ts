@@ -123,15 +123,6 @@ test('with draftFields: false, responses lack RateLimit and RateLimit-Policy, bu
   assert.equal(withDraft.length, without.length + 2);
 });
 
-test('in shadow mode a request over the limit has 0 remaining, and is not refused', async () => {
-  const plan = createPlan({ name: 'shadow', policies: [perMinute(1)], enforce: false, ban: false });
-  const shop = shopWith(plan);
-  for (let i = 0; i < 3; i++) {
-    const answer = await ask(shop);
-    assert.deepEqual([answer.status, trioOf(answer).remaining, answer.fields.has('retry-after')], [200, 0, false]);
-  }
-});
-
 test('the policy for addresses and the policies for keys have different names', async () => {
   const { url, fetch, apiKey } = createTestService();
   const policyOf = async (headers: Record<string, string>) =>

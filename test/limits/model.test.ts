@@ -14,7 +14,6 @@ type Command =
       readonly cost: number;
       readonly of: Share;
     }
-  | { readonly do: 'refund'; readonly back: number }
   | { readonly do: 'wait'; readonly shortMs: number }
   | { readonly do: 'advance'; readonly ms: number }
   | { readonly do: 'wallClock'; readonly offsetMs: number }
@@ -48,7 +47,6 @@ function commands(keys: number, ms: fc.Arbitrary<number>, plan = ANY_PLAN): fc.A
     { weight: 4, arbitrary: fc.record({ do: fc.constant('peek' as const), ...request }) },
     { weight: 12, arbitrary: fc.record({ do: fc.constant('advance' as const), ms }) },
     { weight: 3, arbitrary: fc.record({ do: fc.constant('wait' as const), shortMs: fc.nat({ max: 1 }) }) },
-    { weight: 3, arbitrary: fc.record({ do: fc.constant('refund' as const), back: fc.nat({ max: 5 }) }) },
     {
       weight: 1,
       arbitrary: fc.record({ do: fc.constant('wallClock' as const), offsetMs: fc.integer({ min: -30, max: 30 }) }),
@@ -68,7 +66,6 @@ function play(plans: readonly Plan[], script: readonly Command[]): number {
   const clock: Clock = { nowMs: () => now.nowMs, utcOffsetMs: () => now.utcOffsetMs };
   const limiter = createMemoryLimiter({ clock });
   const model = createModel();
-  const taken: { decision: Decision; answer: Answer }[] = [];
   let retryAfterMs = 0;
 
   for (const command of script) {
@@ -83,15 +80,7 @@ function play(plans: readonly Plan[], script: readonly Command[]): number {
         const decision = limiter[command.do](key, plan, cost);
         const answer = model[command.do](key, plan, cost, { ...now });
         assert.deepEqual(announced(decision), answer);
-        if (command.do === 'take') taken.push({ decision, answer });
         retryAfterMs = decision.retryAfterMs;
-        break;
-      }
-      case 'refund': {
-        const [refunded] = taken.splice(-1 - command.back, 1);
-        if (refunded === undefined) break;
-        limiter.refund(refunded.decision);
-        model.refund(refunded.answer, now.nowMs);
         break;
       }
       case 'wait':
@@ -171,7 +160,7 @@ test('for several keys, the limiter makes the same decisions as the model, altho
   assert.ok(commandsDone > sampledRuns(60_000), `only ${commandsDone} commands`);
 });
 
-test('for plans of one or two interval windows, the limiter makes the same decisions as the model, also after refunds, bans and restarts', () => {
+test('for plans of one or two interval windows, the limiter makes the same decisions as the model, also after bans and restarts', () => {
   let commandsDone = 0;
   const script = fc.oneof(commands(1, anyMs, MOSTLY_ONE_PLAN), commands(KEYS.length, forwardMs, MOSTLY_ONE_PLAN));
   fc.assert(

@@ -20,7 +20,6 @@ test('PLANS has the plans of part 8 of the specification', () => {
         ['day', quotaPerDay, DAY_MS, 'interval', 'first'],
       ],
     );
-    assert.equal(plan.enforce, true);
     assert.equal(plan.partition, 'key');
   }
   assert.deepEqual(Object.keys(PLANS), ['free', 'pro', 'business']);
@@ -58,7 +57,7 @@ test('the message about an unknown field lists the known ones', () => {
       { policies, ban: { afterr: 1 } },
       'plan p: ban.afterr: unknown option; expected one of after, withinMs, graceMs, ',
     ],
-    [{ policies, burst: 1 }, 'plan p: burst: unknown option; expected one of name, policies, ban, enforce, partition'],
+    [{ policies, burst: 1 }, 'plan p: burst: unknown option; expected one of name, policies, ban, partition'],
     [
       { policies: [{ ...perDay(1), w: 1 }] },
       'plan p: policies[0].w: unknown option; expected one of name, quota, windowMs, ',
@@ -175,7 +174,6 @@ const bad: readonly (readonly [named: string, kind: typeof TypeError, options: s
   ...row('ban.afterwards', TypeError, 'plan', ['{ "ban": { "afterwards": 5 } }']),
   ...row('ban.after ', TypeError, 'plan', ['{ "ban": { "after ": 5 } }']),
   ['plan p', TypeError, '{ "name": "p", "policies": [{ "name": "day", "quota": 1, "windowMs": 1 }], "bans": false }'],
-  ...row('enforce', TypeError, 'plan', ['{ "enforce": "no" }', '{ "enforce": null }']),
   ...row('partition', TypeError, 'plan', ['{ "partition": "ip" }', '{ "partition": null }']),
 ];
 

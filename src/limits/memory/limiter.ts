@@ -2,8 +2,8 @@ import { checkFields, checkWholeNumber } from '../../check.js';
 import { banned, NO_STRIKES } from '../ban.js';
 import { type Clock, checkClock, createSystemClock } from '../clock.js';
 import type { Decision, KeyState, RateLimiter } from '../limiter.js';
-import { checkPlan, type Plan, snapshotPlan } from '../plan.js';
-import { decide, giveBack, keyState } from '../rule.js';
+import { checkPlan, type Plan } from '../plan.js';
+import { decide, keyState } from '../rule.js';
 import type { Instant } from '../token-bucket.js';
 import { BucketPool } from './bucket-pool.js';
 import { type PackedPlan, packPlan } from './packed-plan.js';
@@ -16,11 +16,6 @@ export interface MemoryLimiter extends RateLimiter {
   take(key: string, plan: Plan, cost?: number): Decision;
   /** Returns what `take` would decide now. Changes nothing. */
   peek(key: string, plan: Plan, cost?: number): Decision;
-  /**
-   * Puts back the tokens that a decision took from windows that have not ended. Call it at most
-   * once for each decision of `take`.
-   */
-  refund(decision: Decision): void;
   /**
    * Returns the stored state of a key, or `undefined` if there is none. The state can be saved, and
    * passed to `restore` later.
@@ -76,7 +71,7 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
   const addresses = new BucketPool(maxAddresses);
   const packedPlans = new WeakMap<Plan, PooledPlan>();
   let recent: PooledPlan | undefined;
-  let instant: Instant = { nowMs: Number.NaN, utcOffsetMs: 0 };
+  let lastReading: Instant = { nowMs: Number.NaN, utcOffsetMs: 0 };
 
   function pack(plan: Plan): PooledPlan {
     // Consecutive requests mostly have the same plan, and comparing is quicker than a look-up.
@@ -86,13 +81,12 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
   function packedFor(plan: Plan): PooledPlan {
     let packed = packedPlans.get(plan);
     if (packed === undefined) {
-      checkPlan(plan);
-      const pool = plan.partition === 'address' ? addresses : keys;
       // A plan that was not made by `createPlan` can still change. Decisions must not change with
       // it, so they refer to a copy.
-      const snapshot = snapshotPlan(plan);
-      packed = { ...packPlan(snapshot, pool.shapeOf(plan.policies)), pool };
-      if (snapshot !== plan) return packed;
+      const checked = checkPlan(plan);
+      const pool = checked.partition === 'address' ? addresses : keys;
+      packed = { ...packPlan(checked, pool.shapeOf(checked.policies)), pool };
+      if (checked !== plan) return packed;
       packedPlans.set(plan, packed);
     }
     recent = packed;
@@ -102,12 +96,14 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
   function read(): Instant {
     const nowMs = clock.nowMs();
     const utcOffsetMs = clock.utcOffsetMs(nowMs);
-    return instant.nowMs === nowMs && instant.utcOffsetMs === utcOffsetMs ? instant : newInstant(nowMs, utcOffsetMs);
+    return lastReading.nowMs === nowMs && lastReading.utcOffsetMs === utcOffsetMs
+      ? lastReading
+      : newReading(nowMs, utcOffsetMs);
   }
 
-  function newInstant(nowMs: number, utcOffsetMs: number): Instant {
-    instant = { nowMs, utcOffsetMs };
-    return instant;
+  function newReading(nowMs: number, utcOffsetMs: number): Instant {
+    lastReading = { nowMs, utcOffsetMs };
+    return lastReading;
   }
 
   function decideByRule(key: string, packed: PooledPlan, cost: number, now: Instant, isPeek = false): Decision {
@@ -132,13 +128,6 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
     },
 
     peek: (key, plan, cost = 1) => decideByRule(key, pack(plan), cost, read(), true),
-
-    refund(decision) {
-      const { pool, shape } = pack(decision.plan);
-      const state = pool.get(decision.key);
-      if (decision.verdict !== 'within_quota' || state === undefined) return;
-      pool.set(decision.key, giveBack(state, decision, clock.nowMs()), shape);
-    },
 
     inspect: (key) => keys.get(key),
     restore: (key, state) => keys.set(key, state),

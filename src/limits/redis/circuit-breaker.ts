@@ -1,23 +1,19 @@
 export interface CircuitBreakerOptions {
   /** Milliseconds after which a call without a reply counts as failed. */
-  readonly patienceMs: number;
+  readonly deadlineMs: number;
   /** Resolves if the server works again. */
   readonly probe: () => Promise<unknown>;
-  /**
-   * Called with the error when the server begins to fail, and with no argument when it works again.
-   */
+  /** Called with the error when the circuit opens, and with no argument when it closes. */
   readonly onChange: (error?: unknown) => void;
 }
 
-/** Stops calls to a failing server, so that requests need not wait for it. */
+/** Limits how long calls wait for a server, and stops calls to a failing server. */
 export interface CircuitBreaker {
   /**
-   * Settles as `asked.then(done, failed)` would. If `asked` does not settle within `patienceMs`, it
-   * counts as failed. After a failure, `failure()` returns the error until a call of `probe`
-   * succeeds. When one call is late, all calls in flight count as failed, because the server
-   * replies in order.
+   * Settles as `asked.then(done, failed)` would. If `asked` does not settle before the deadline,
+   * it counts as failed.
    */
-  run<T>(asked: Promise<T>, done?: (value: T) => T, failed?: (error: unknown) => T): Promise<T>;
+  run<T, R>(asked: Promise<T>, done: (value: T) => R, failed: (error: unknown) => R): Promise<R>;
   /**
    * Returns `undefined` if the server can be called. Otherwise returns the server's error, and
    * starts a probe at most once a second.
@@ -25,76 +21,66 @@ export interface CircuitBreaker {
   failure(): { readonly error: unknown } | undefined;
 }
 
+const FAILURES_IN_A_ROW = 3;
 const PROBE_EVERY_MS = 1_000;
 
-export function createCircuitBreaker({ patienceMs, probe, onChange }: CircuitBreakerOptions): CircuitBreaker {
-  /** The calls in flight, in the order in which they were sent. */
-  const pending = new Set<{ readonly sinceMs: number; readonly giveUp: (error: unknown) => void }>();
-  let isTimed = false;
+/**
+ * Creates a circuit breaker. The circuit opens after three failures in a row. A failure counts only
+ * if its call was sent after the failure before was noticed, because one pause of the server makes
+ * all calls in flight late.
+ */
+export function createCircuitBreaker({ deadlineMs, probe, onChange }: CircuitBreakerOptions): CircuitBreaker {
+  let sent = 0;
+  /** How many calls had been sent when the last failure was noticed. */
+  let sentBefore = 0;
+  let failures = 0;
   let failure: { readonly error: unknown } | undefined;
   let probeAtMs = 0;
 
-  function open(error: unknown): void {
-    if (failure !== undefined) return;
+  function noteFailure(call: number, error: unknown): void {
+    if (failure !== undefined || call <= sentBefore) return;
+    sentBefore = sent;
+    failures++;
+    if (failures < FAILURES_IN_A_ROW) return;
     failure = { error };
     probeAtMs = performance.now() + PROBE_EVERY_MS;
     onChange(error);
   }
 
-  function watch(afterMs: number): void {
-    isTimed = true;
-    // `setImmediate` lets Node.js first read replies that arrived while this process was busy.
-    setTimeout(() => setImmediate(failTheLate), afterMs).unref();
-  }
-
-  function failTheLate(): void {
-    isTimed = false;
-    const [first] = pending;
-    if (first === undefined) return;
-    const leftMs = first.sinceMs + patienceMs - performance.now();
-    if (leftMs > 0) {
-      watch(Math.ceil(leftMs));
-      return;
-    }
-    const error = new Error(`the server did not reply within ${patienceMs} ms`);
-    const waiting = [...pending];
-    pending.clear();
-    open(error);
-    for (const { giveUp } of waiting) giveUp(error);
-  }
-
-  function run<T>(asked: Promise<T>, done = asIs<T>, failed: (error: unknown) => T = rethrow): Promise<T> {
+  function run<T, R>(asked: Promise<T>, done: (value: T) => R, failed: (error: unknown) => R): Promise<R> {
+    const call = ++sent;
     return new Promise((resolve, reject) => {
-      const waiting = { sinceMs: performance.now(), giveUp };
-      pending.add(waiting);
-      if (!isTimed) watch(patienceMs);
+      let isOver = false;
+      // `setImmediate` lets Node.js first read replies that arrived while this process was busy.
+      const timer = setTimeout(() => setImmediate(fail, new Error(`no reply within ${deadlineMs} ms`)), deadlineMs);
+      timer.unref();
 
-      function giveUp(error: unknown): void {
+      function fail(error: unknown): void {
+        if (isOver) return;
+        isOver = true;
+        clearTimeout(timer);
+        noteFailure(call, error);
         try {
           resolve(failed(error));
-        } catch (failure) {
-          reject(failure);
+        } catch (rethrown) {
+          reject(rethrown);
         }
       }
 
-      asked.then(
-        (value) => {
-          if (pending.delete(waiting)) resolve(done(value));
-        },
-        (error) => {
-          // A late call has already been treated as failed.
-          if (!pending.delete(waiting)) return;
-          open(error);
-          giveUp(error);
-        },
-      );
+      asked.then((value) => {
+        if (isOver) return;
+        isOver = true;
+        clearTimeout(timer);
+        failures = 0;
+        resolve(done(value));
+      }, fail);
     });
   }
 
   async function probeOnce(): Promise<void> {
     probeAtMs = Number.POSITIVE_INFINITY;
     try {
-      await run(probe());
+      await run(probe(), () => {}, rethrow);
       failure = undefined;
       onChange();
     } catch {
@@ -111,10 +97,7 @@ export function createCircuitBreaker({ patienceMs, probe, onChange }: CircuitBre
   };
 }
 
-function asIs<T>(value: T): T {
-  return value;
-}
-
-function rethrow(error: unknown): never {
+/** Handles the failure of a call that has no other answer. */
+export function rethrow(error: unknown): never {
   throw error;
 }

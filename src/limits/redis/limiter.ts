@@ -1,31 +1,25 @@
 import { channel } from 'node:diagnostics_channel';
-import { checkFields, checkWholeNumber } from '../../check.js';
-import { type Clock, createSystemClock } from '../clock.js';
+import { checkFields, checkFunction, checkOneOf, checkWholeNumber } from '../../check.js';
+import type { Clock } from '../clock.js';
 import type { Decision, KeyState, RateLimiter } from '../limiter.js';
 import { checkCost, createMemoryLimiter } from '../memory/limiter.js';
-import { type Plan, snapshotPlan } from '../plan.js';
+import { checkPlan, type Plan } from '../plan.js';
 import { createRedisCalls, type SendCommand } from './calls.js';
-import { type OnBackendError, withLocalFallback } from './local-fallback.js';
-import { withRefusalCache } from './refusal-cache.js';
+import { type LimiterMode, type OnBackendError, withFallback } from './fallback.js';
+import { createRefusals } from './refusals.js';
 import { createSharedLimiter } from './shared-limiter.js';
 
-export type { OnBackendError, SendCommand };
+export type { LimiterMode, OnBackendError, SendCommand };
 
 /**
  * A {@link RateLimiter} that keeps the counts of all keys in a Redis or Valkey server, which many
  * processes share. It decides as the memory limiter does. Each request calls one script in the
- * server. After the server has refused a key, this process may refuse further requests of the key
- * for up to a second without a call. While the server fails, `take` and `peek` follow
- * `onBackendError`. All other methods that need the server reject.
+ * server. While the server fails, `take` and `peek` follow `onBackendError`. All other methods that
+ * need the server reject.
  */
 export interface RedisLimiter extends RateLimiter {
   /** Returns what `take` would decide now. Changes nothing. */
   peek(key: string, plan: Plan, cost?: number): Decision | Promise<Decision>;
-  /**
-   * Puts back the tokens that a decision took from windows that have not ended. Call this at most
-   * once for a decision. Pass the object that `take` returned, not a copy.
-   */
-  refund(decision: Decision): Promise<void>;
   /** Resolves to the state of a key, or to `undefined` for an unknown key. */
   inspect(key: string): Promise<KeyState | undefined>;
   /**
@@ -35,7 +29,7 @@ export interface RedisLimiter extends RateLimiter {
   reset(key: string): Promise<void>;
   /**
    * Refuses the key for `ms` milliseconds from now, whatever its plan says about bans. If the
-   * server fails, only this process enforces the ban until it can report the ban to the server.
+   * server fails, the promise rejects, and only this process enforces the ban.
    */
   ban(key: string, ms: number): Promise<void>;
   /**
@@ -45,9 +39,10 @@ export interface RedisLimiter extends RateLimiter {
   unban(key: string): Promise<void>;
   /**
    * Is `shared` while the server decides for all processes. While the server fails, this is the
-   * value of `onBackendError`.
+   * value of `onBackendError`. Reading it may start a probe that finds out whether the server works
+   * again.
    */
-  readonly mode: 'shared' | OnBackendError;
+  readonly mode: LimiterMode;
 }
 
 export interface RedisLimiterOptions {
@@ -59,12 +54,27 @@ export interface RedisLimiterOptions {
   /** Prefix of the names of the limiter's keys in the server. Default: `store-orders:`. */
   readonly prefix?: string | undefined;
   /**
-   * How to decide while the server fails. Default: `local`. Requests that are allowed meanwhile are
-   * charged once the server works again.
+   * How to decide while the server fails. Default: `local`. Each process then grants at most one
+   * quota of its own in addition to the shared one, for each key and window. Nothing is charged
+   * afterwards.
    */
   readonly onBackendError?: OnBackendError | undefined;
-  /** The most milliseconds that a decision takes, even while the server fails. Default: 100. */
+  /**
+   * The most milliseconds that a decision waits for the server. After that, `onBackendError`
+   * decides this request. After three late or failed calls in a row, no request waits until the
+   * server works again. Default: 250.
+   */
   readonly deadlineMs?: number | undefined;
+  /**
+   * For how many milliseconds this process may refuse a key by itself after the server has refused
+   * it, so that an abusive client cannot keep the server busy. Such refusals do not count towards a
+   * ban. At most 1,000, which is the default. With 0, the server decides on every request.
+   */
+  readonly refusalCacheMs?: number | undefined;
+  /**
+   * Called when the mode changes. With the mode of an outage, `error` is the failure of the server.
+   */
+  readonly onMode?: ((mode: LimiterMode, error?: unknown) => void) | undefined;
   /**
    * How many addresses can have a bucket of their own at a time. Further addresses share one
    * bucket. Default: 100,000.
@@ -82,13 +92,13 @@ export interface RedisLimiterOptions {
  * mode changes.
  */
 export interface LimiterModeMessage {
-  readonly mode: RedisLimiter['mode'];
+  readonly mode: LimiterMode;
   readonly prefix: string;
   /** The failure of the server. Absent if the mode is `shared`. */
   readonly error?: unknown;
 }
 
-const OPTIONS = ['send', 'prefix', 'onBackendError', 'deadlineMs', 'maxAddresses', 'clock'];
+const OPTIONS = ['send', 'prefix', 'onBackendError', 'deadlineMs', 'refusalCacheMs', 'onMode', 'maxAddresses', 'clock'];
 
 const modes = channel('store-orders:limiter');
 
@@ -100,25 +110,23 @@ const modes = channel('store-orders:limiter');
  */
 export function createRedisLimiter(options: RedisLimiterOptions): RedisLimiter {
   checkFields('options', options, OPTIONS);
-  const { send, prefix = 'store-orders:', onBackendError = 'local', deadlineMs = 100, maxAddresses, clock } = options;
-  if (typeof send !== 'function') throw new TypeError('send: expected a function');
+  const { send, prefix = 'store-orders:', onBackendError = 'local', deadlineMs = 250 } = options;
+  const { refusalCacheMs = 1_000, onMode, maxAddresses, clock } = options;
+  checkFunction('send', send);
   if (typeof prefix !== 'string') throw new TypeError('prefix: expected a string');
-  if (!['local', 'open', 'closed'].includes(onBackendError)) {
-    throw new TypeError('onBackendError: expected "local", "open" or "closed"');
-  }
+  checkOneOf('onBackendError', onBackendError, ['local', 'open', 'closed']);
   checkWholeNumber('deadlineMs', deadlineMs, 1, 60_000);
-  // A tenth of the deadline is left for a timer that fires late, and for the decision that this
-  // process then makes without the server.
-  const patienceMs = Math.ceil(deadlineMs * 0.9);
-  const localClock = clock ?? createSystemClock();
-  const local = createMemoryLimiter({ clock: localClock, maxAddresses });
-  const shared = createSharedLimiter(createRedisCalls(send, prefix, clock, patienceMs), clock);
-  const limiter = withLocalFallback(withRefusalCache(shared, clock), {
+  checkWholeNumber('refusalCacheMs', refusalCacheMs, 0, 1_000);
+  if (onMode !== undefined) checkFunction('onMode', onMode);
+  const local = createMemoryLimiter({ clock, maxAddresses });
+  const refusals = createRefusals(clock, refusalCacheMs);
+  const shared = createSharedLimiter(createRedisCalls(send, prefix, clock), refusals);
+  const limiter = withFallback(shared, {
     local,
-    clock: localClock,
     onBackendError,
-    patienceMs,
+    deadlineMs,
     onMode(mode, error) {
+      onMode?.(mode, error);
       modes.publish({ mode, prefix, ...(error !== undefined && { error }) } satisfies LimiterModeMessage);
     },
   });
@@ -128,16 +136,12 @@ export function createRedisLimiter(options: RedisLimiterOptions): RedisLimiter {
       if (typeof key !== 'string') throw new TypeError('key: expected a string');
       checkCost(cost, plan);
       if (plan.partition === 'address') return local.take(key, plan, cost);
-      return limiter.take(key, snapshotPlan(plan), cost);
+      return limiter.take(key, checkPlan(plan), cost);
     },
     peek(key, plan, cost = 1) {
       checkCost(cost, plan);
       if (plan.partition === 'address') return local.peek(key, plan, cost);
-      return limiter.peek(key, snapshotPlan(plan), cost);
-    },
-    async refund(decision) {
-      if (decision.plan.partition === 'address') local.refund(decision);
-      else await limiter.refund(decision);
+      return limiter.peek(key, checkPlan(plan), cost);
     },
     async ban(key, ms) {
       checkWholeNumber('ms', ms, 1);

@@ -1,79 +1,94 @@
 import { createHash } from 'node:crypto';
-import { MAX_STRIKES } from '../plan.js';
-import { CHECK, PARSE, READ_RECORD } from './record.js';
 
-// The Lua is kept in TypeScript modules rather than separate files, so that bundlers include it.
+// The Lua is kept in a TypeScript module rather than a file of its own, so that bundlers include it.
 
-/** Lua that sets `now` and `offset`. It ends the script if the call arrived after its deadline. */
-const READ_CLOCK = /* lua */ `
-local now, offset, isServerTime = nil, 0, clock == ''
-if isServerTime then
-  local time = redis.call('TIME')
-  now = time[1] * 1000 + time[2] / 1000
-  now = now - now % 1
-  if now > latest then return { now } end
-else
-  now, offset = string.match(clock, '^(%S+) (%S+)$')
-  now, offset = tonumber(now), tonumber(offset)
+/**
+ * The number of the record's form. It is part of the name of every record, so two versions of this
+ * package that run side by side never read each other's records.
+ */
+export const RECORD_FORMAT = 2;
+
+/** What the script replies in place of a ban's end if the request passes. */
+export const PASSES = -1;
+
+/**
+ * Lua that sets `record` to the stored record of the key. A value that is not a record is
+ * discarded. A record is one value in MessagePack, which Redis packs and unpacks itself:
+ *
+ *     { ban state or false, then for each bucket: its name, taken, at }
+ *
+ * The name of a bucket consists of the name, the length and the refill of its window, such as
+ * `minute 60000 interval`. To read a record with redis-cli:
+ *
+ *     EVAL "return cjson.encode(cmsgpack.unpack(redis.call('GET', KEYS[1])))" 1 <name>
+ */
+const READ_RECORD = /* lua */ `
+-- Raises an error unless the value is a record. Lua raises one if it compares or adds other types.
+local function readRecord(value)
+  local read = cmsgpack.unpack(value)
+  local isValid, ban = #read % 3 == 1, read[1]
+  for i = 3, #read, 3 do
+    local taken, at = read[i], read[i + 1]
+    isValid = isValid and #read[i - 1] > 0 and taken >= 0 and taken < 2^53 and at >= 0 and at < 2^53
+  end
+  if ban then
+    local sum = ban.refusedAt + ban.forgiven + ban.banEnd + ban.banMs + ban.level + ban.forgetAt
+    for _, at in ipairs(ban.strikes) do sum = sum + at end
+    isValid = isValid and sum >= 0 and sum < math.huge
+  end
+  assert(isValid)
+  return read
+end
+
+local stored = redis.pcall('GET', key)
+if type(stored) == 'table' then
+  -- The key has another type, or the server has failed.
+  if redis.call('TYPE', key).ok == 'string' then return stored end
+  redis.call('DEL', key)
+  stored = false
+end
+local record = { false }
+if stored then
+  local isRecord, read = pcall(readRecord, stored)
+  if isRecord then record = read end
 end
 `;
 
-// A Lua table that is written as `{ nil, nil }` has room for two values. Growing an empty table
-// would take longer than filling this one.
-
 /**
  * Lua that sets `takens` and `ats` to the present state of each window's bucket, as `settle` in
- * token-bucket.ts does. It sets `lengths` to the time after `ats` at which the bucket is full at
- * the latest: the window's length with continuous refill, otherwise 0.
+ * token-bucket.ts does, and `places` to the place of the bucket in the record. Tables are written
+ * as `{ nil, nil }` where two values follow, because growing a table takes longer.
  */
 const SETTLE_WINDOWS = /* lua */ `
-local takens, ats, lengths, isOver, expiredAt = { nil, nil }, { nil, nil }, { nil, nil }, false, NEVER
+local takens, ats, places, isOver = { nil, nil }, { nil, nil }, { nil, nil }, false
 for i = 1, count do
-  local taken, at = struct.unpack('<dd', packed, 16 * i - 15)
-  local quota, ms, kind = struct.unpack('<ddB', packed, 16 * count + 17 * i - 16)
-  local unit, length = 1, 0
-  if kind == CONTINUOUS then unit, length = ms, ms end
-  if taken > 0 and at + length > expiredAt then expiredAt = at + length end
-  if kind == CONTINUOUS then
+  local id, quota, ms, kind = plan[4 * i - 3], plan[4 * i - 2], plan[4 * i - 1], plan[4 * i]
+  local place, unit = 2, 1
+  while record[place] and record[place] ~= id do place = place + 3 end
+  local taken, at = record[place + 1] or 0, record[place + 2] or 0
+  if kind == 'continuous' then
     local elapsed = math.min(math.max(0, now - at), ms)
-    taken, at = math.max(0, math.min(taken, quota * ms) - elapsed * quota), now
+    taken, at, unit = math.max(0, math.min(taken, quota * ms) - elapsed * quota), now, ms
   elseif taken == 0 or at <= now then
     taken, at = 0, now + ms
-    if kind == ALIGNED then at = at - math.fmod(now + offset, ms) end
+    if kind == 'utc' then at = at - math.fmod(now + offset, ms) end
   elseif at > now + ms then
     at = now + ms
   end
   if taken + cost * unit > quota * unit then isOver = true end
-  takens[i], ats[i], lengths[i] = taken, at, length
+  takens[i], ats[i], places[i] = taken, at, place
 end
 `;
 
 /**
- * Lua that sets `passes` (whether the request is allowed) and `ban` (the new ban state), as ban.ts
- * does. It sets `found` to the ban state before the request, with the reported refusals added.
+ * Lua that sets `passes` (whether the request is allowed) and `ban` (the next ban state), as ban.ts
+ * does.
  */
 const SETTLE_BAN = /* lua */ `
 local isTake = mode == 'take' or mode == 'peek'
-local passes, found, banText = isTake and not isOver, nil, nil
+local passes, ban = isTake and not isOver, record[1]
 if ban or not passes then
-  ${PARSE}
-  local policy
-  local numbers = wholeNumbers(string.match(plan, '|(.*)|'))
-  if #numbers > 0 then
-    policy = { after = numbers[1], within = numbers[2], grace = numbers[3], base = numbers[4],
-      factor = numbers[5], max = numbers[6], forget = numbers[7], counts = numbers[8] == 1 }
-  end
-
-  if ban then
-    local reported = wholeNumbers(report)
-    if ban.refusedAt > 0 and reported[1] == ban.refusedAt then
-      ban.forgiven = ban.forgiven + reported[2]
-      for i = 3, #reported do table.insert(ban.strikes, reported[i]) end
-      table.sort(ban.strikes)
-      while #ban.strikes > ${MAX_STRIKES} do table.remove(ban.strikes, 1) end
-    end
-    found = numbersOf(ban)
-  end
+  local policy = cjson.decode(ARGV[2])
   ban = ban or { refusedAt = 0, forgiven = 0, banEnd = 0, banMs = 0, level = 0, forgetAt = 0, strikes = {} }
 
   local function endStreak()
@@ -84,7 +99,7 @@ if ban or not passes then
     local counting = {}
     for _, at in ipairs(ban.strikes) do
       at = math.min(at, now)
-      if not policy or now - at < policy.within then table.insert(counting, at) end
+      if not policy or now - at < policy.withinMs then table.insert(counting, at) end
     end
     ban.refusedAt, ban.strikes = math.min(ban.refusedAt, now), counting
     local isRunning = ban.banEnd > now
@@ -93,150 +108,136 @@ if ban or not passes then
     if ban.forgetAt <= now then
       ban.level, ban.forgetAt = 0, 0
     elseif policy then
-      ban.forgetAt = math.min(ban.forgetAt, now + policy.max + policy.forget)
+      ban.forgetAt = math.min(ban.forgetAt, now + policy.maxMs + policy.forgetMs)
     end
 
     passes = passes and not isRunning
     if cost == 0 or isRunning then
       -- Nothing counts.
     elseif passes then
-      endStreak()
-    elseif policy and policy.counts then
+      if ban.refusedAt > 0 then endStreak() end
+    elseif policy then
       local smallest = math.huge
-      for i = 1, count do smallest = math.min(smallest, (struct.unpack('<d', packed, 16 * count + 17 * i - 16))) end
+      for i = 1, count do smallest = math.min(smallest, plan[4 * i - 2]) end
       local mostForgiven = math.max(smallest, 10 * policy.after)
       if ban.refusedAt == 0 then
         ban.refusedAt = now
-      elseif now - ban.refusedAt <= policy.grace and ban.forgiven < mostForgiven then
+      elseif now - ban.refusedAt <= policy.graceMs and ban.forgiven < mostForgiven then
         ban.forgiven = ban.forgiven + 1
       elseif #ban.strikes + 1 < policy.after then
         table.insert(ban.strikes, now)
       else
         endStreak()
-        ban.banMs = math.min(policy.max, policy.base * policy.factor ^ ban.level)
+        ban.banMs = math.min(policy.maxMs, policy.baseMs * policy.factor ^ ban.level)
         ban.banEnd = now + ban.banMs
-        ban.level, ban.forgetAt = ban.level + 1, ban.banEnd + policy.forget
+        ban.level, ban.forgetAt = ban.level + 1, ban.banEnd + policy.forgetMs
       end
     end
   elseif mode == 'ban' then
     endStreak()
     ban.banEnd, ban.banMs = now + cost, cost
-  elseif mode == 'carry_ban' then
-    endStreak()
-    if now + cost > ban.banEnd then ban.banEnd, ban.banMs = now + cost, tonumber(ARGV[7]) end
-    if ban.forgetAt <= now then ban.level = 0 end
-    ban.level = math.max(ban.level, tonumber(ARGV[8]))
-    ban.forgetAt = math.max(ban.forgetAt, now + tonumber(ARGV[9]))
   elseif mode == 'unban' then
     ban.refusedAt, ban.banEnd, ban.level = 0, 0, 0
   end
-  if ban.refusedAt == 0 and ban.banEnd == 0 and ban.level == 0 then
-    ban = nil
-  else
-    banText = textOf(ban)
-  end
+  if ban.refusedAt == 0 and ban.banEnd == 0 and ban.level == 0 then ban = false end
 end
 `;
 
 /**
- * Lua that sets `states` (the bytes to store for the windows) and `answer` (the script's reply). A
- * refused request changes a window only if the clock has stepped back: the window then ends
- * earlier.
+ * Lua that sets `changed` (the next record), `expiresAt` (from then on the record equals none) and
+ * `answer` (the script's reply). A refused request changes a window only if the clock has stepped
+ * back: the window then ends earlier.
  */
 const CHANGE_WINDOWS = /* lua */ `
-local isCharged = passes and cost > 0
-local states, answer, expiresAt = '', { now, nil, nil, nil, nil }, NEVER
+local changed, expiresAt = { ban, nil, nil, nil, nil, nil, nil }, ban and math.max(ban.banEnd, ban.forgetAt) or 0
+local answer = { now, passes and ${PASSES} or ban and ban.banEnd or 0, nil, nil, nil, nil }
+local isCharged, last = passes and cost > 0, 1
+
+local function keep(id, taken, at, fullAt)
+  if taken == 0 or isTake and fullAt <= now then return end
+  changed[last + 1], changed[last + 2], changed[last + 3] = id, taken, at
+  last = last + 3
+  if fullAt > expiresAt then expiresAt = fullAt end
+end
+
 for i = 1, count do
-  local taken, at, length = takens[i], ats[i], lengths[i]
-  local unit = length > 0 and length or 1
-  if isCharged then
-    taken = taken + cost * unit
-    answer[2 * i], answer[2 * i + 1] = taken, at - now
-  else
-    local foundTaken, foundAt = struct.unpack('<dd', packed, 16 * i - 15)
-    local isChanged = isTake and foundTaken > 0 and at < foundAt
-    if passes then
-      answer[2 * i], answer[2 * i + 1] = taken, at - now
-    else
-      answer[2 * i], answer[2 * i + 1] = foundTaken, foundAt
-    end
-    if mode == 'charge' then
-      local more, endsIn = tonumber(ARGV[5 + 2 * i]), tonumber(ARGV[6 + 2 * i])
-      if taken == 0 and length == 0 then at = math.min(at, now + endsIn) end
-      isChanged, taken = more > 0, taken + more
-    elseif mode == 'refund' then
-      local less, resetAt = tonumber(ARGV[5 + 2 * i]), tonumber(ARGV[6 + 2 * i])
-      isChanged = foundTaken > 0 and resetAt > now and (length > 0 or foundAt == resetAt)
-      taken = taken - less * unit
-    end
-    if not isChanged then
-      taken, at = foundTaken, foundAt
-      if isTake and at + length <= now then taken = 0 end
-    end
-    if taken <= 0 then taken, at = 0, 0 end
+  local taken, at, place, unit, length = takens[i], ats[i], places[i], 1, 0
+  if plan[4 * i] == 'continuous' then unit, length = plan[4 * i - 1], plan[4 * i - 1] end
+  if passes then taken = taken + cost * unit end
+  answer[2 * i + 1], answer[2 * i + 2] = taken, at - now
+  if not isCharged then
+    local found, foundAt = record[place + 1] or 0, record[place + 2] or 0
+    if at >= foundAt then taken, at = found, foundAt end
   end
-  if taken > 0 and at + length > expiresAt then expiresAt = at + length end
-  states = states .. struct.pack('<dd', taken, at)
+  keep(plan[4 * i - 3], taken, at, at + length)
+  if record[place] then record[place] = false end
+end
+for place = 2, #record, 3 do
+  local id, at = record[place], record[place + 2]
+  if id then keep(id, record[place + 1], at, at + (string.match(id, ' (%d+) continuous$') or 0)) end
 end
 `;
 
-/**
- * Lua that stores the record. The record expires when its buckets are full and its bans are
- * forgotten.
- */
+/** Lua that stores the next record. It expires when its buckets are full and its bans forgotten. */
 const WRITE_RECORD = /* lua */ `
-local soonest, rest = 0, ''
-if ban or others then
-  local otherTexts = {}
-  for _, bucket in ipairs(others or {}) do
-    local ms, refill = string.match(bucket.id, ' (%d+) (%a+)$')
-    local fullAt = bucket.at + (refill == 'continuous' and ms or 0)
-    if soonest == 0 or fullAt < soonest then soonest = fullAt end
-    if fullAt > now or not isTake then
-      table.insert(otherTexts, string.format('%s %.0f %.0f;', bucket.id, bucket.taken, bucket.at))
-      expiresAt = math.max(expiresAt, fullAt)
-    end
-  end
-  if ban then expiresAt = math.max(expiresAt, ban.banEnd, ban.forgetAt) end
-  if ban or #otherTexts > 0 then rest = '!' .. (banText or '') .. '!' .. table.concat(otherTexts) end
-end
-
-if mode == 'peek' then
-  -- Nothing is changed.
-elseif expiresAt == NEVER then
+if mode == 'peek' then return answer end
+if last == 1 and not ban or expiresAt <= now and not clock then
   if stored then redis.call('DEL', key) end
-elseif isKnown and rest == '' and expiresAt == expiredAt then
-  if isCharged or string.sub(stored, 1, #states) ~= states then redis.call('SETRANGE', key, 0, states) end
-else
-  local value = states .. string.sub(packed, 16 * count + 1, 33 * count) .. plan .. rest
-  if value ~= stored then
-    redis.call('SET', key, value)
-    if isServerTime then redis.call('PEXPIREAT', key, expiresAt) end
-  end
+  return answer
 end
-
-if not passes then
-  table.insert(answer, soonest)
-  for _, number in ipairs(found or {}) do table.insert(answer, number) end
+local value = cmsgpack.pack(changed)
+if value == stored then return answer end
+if clock then
+  redis.call('SET', key, value)
+else
+  redis.call('PSETEX', key, string.format('%d', expiresAt - now), value)
 end
 return answer
 `;
 
 /**
  * The Lua script that decides on a request in one atomic step of the server, as rule.ts,
- * token-bucket.ts and ban.ts do. codec.ts documents the script's arguments and reply. If the script
- * refuses a request, it returns the state that it found, and `decide` computes the decision from
- * that.
+ * token-bucket.ts and ban.ts do.
+ *
+ * | argument | meaning                                                                              |
+ * |----------|--------------------------------------------------------------------------------------|
+ * | KEYS[1]  | the name of the key's record                                                         |
+ * | ARGV[1]  | JSON: for each window its bucket's name, `quota`, `windowMs`, and its kind:          |
+ * |          | `interval`, `utc` or `continuous`                                                    |
+ * | ARGV[2]  | JSON: the ban policy, or false                                                       |
+ * | ARGV[3]  | the cost of the request; with `ban`, the length of the ban. Default: 1               |
+ * | ARGV[4]  | `take` (the default), `peek`, `ban`, `unban` or `inspect`                            |
+ * | ARGV[5]  | the time and the offset to UTC. Default: the server's clock                          |
+ *
+ * Few and short arguments: each costs the server and the client about 0.3 µs.
+ *
+ * The reply is a list of integers: the time; -1 if the request passes, else the end of the ban
+ * or 0; then for each window after the request `taken` and the milliseconds until `at`. With
+ * `inspect` it is a list of the ban state (a list of integers), then name, `taken` and `at` of each
+ * bucket.
  *
  * The script runs on Redis 5 or newer and on Valkey. It needs no script flags and no Redis
  * functions. It can read the server's clock, because these servers replicate the effects of a
- * script, not the script.
+ * script, not the script. It never concatenates a number, because Lua would format only 14 digits.
  */
 export const SCRIPT = `
-local key, latest, plan = KEYS[1], tonumber(ARGV[1]), ARGV[2]
-local cost, mode, clock, report = tonumber(ARGV[3] or 1), ARGV[4] or 'take', ARGV[5] or '', ARGV[6] or ''
-local ALIGNED, CONTINUOUS, NEVER = 1, 2, -math.huge
-${READ_CLOCK}${CHECK}${READ_RECORD}${SETTLE_WINDOWS}${SETTLE_BAN}${CHANGE_WINDOWS}${WRITE_RECORD}`;
+local key, plan, cost, mode, clock = KEYS[1], cjson.decode(ARGV[1]), tonumber(ARGV[3] or 1), ARGV[4] or 'take', ARGV[5]
+local count, now, offset = #plan / 4, nil, 0
+if clock then
+  now, offset = string.match(clock, '^(%S+) (%S+)$')
+  now, offset = tonumber(now), tonumber(offset)
+else
+  local time = redis.call('TIME')
+  now = time[1] * 1000 + math.floor(time[2] / 1000)
+end
+${READ_RECORD}
+if mode == 'inspect' then
+  local ban = record[1]
+  record[1] = ban
+    and { ban.refusedAt, ban.forgiven, ban.banEnd, ban.banMs, ban.level, ban.forgetAt, unpack(ban.strikes) } or {}
+  return record
+end
+${SETTLE_WINDOWS}${SETTLE_BAN}${CHANGE_WINDOWS}${WRITE_RECORD}`;
 
 export const SCRIPT_SHA = createHash('sha1').update(SCRIPT).digest('hex');
 
@@ -247,20 +248,4 @@ export const SCRIPT_SHA = createHash('sha1').update(SCRIPT).digest('hex');
 export const PROBE = /* lua */ `
 if redis.call('TYPE', KEYS[1]).ok ~= 'string' then redis.call('DEL', KEYS[1]) end
 if redis.call('APPEND', KEYS[1], '') == 0 then redis.call('DEL', KEYS[1]) end
-`;
-
-/**
- * Lua that returns the record of a key as text: the ban state, `!`, then each bucket. The stored
- * record is binary.
- */
-export const INSPECT = `${CHECK}${PARSE}
-local stored = redis.pcall('GET', KEYS[1])
-if type(stored) == 'table' and redis.call('TYPE', KEYS[1]).ok == 'string' then return stored end
-local buckets, ban = nil, nil
-if type(stored) == 'string' then buckets, ban = parse(stored) end
-local texts = {}
-for i, bucket in ipairs(buckets or {}) do
-  texts[i] = string.format('%s %.0f %.0f;', bucket.id, bucket.taken, bucket.at)
-end
-return (ban and textOf(ban) or '') .. '!' .. table.concat(texts)
 `;

@@ -26,7 +26,7 @@ const PLANS: readonly Plan[] = [
     ],
     ban: { ...BAN, after: 1, graceMs: 0 },
   }),
-  createPlan({ name: 'shadow', policies: [{ name: 'b', quota: 3, windowMs: 250 }], enforce: false }),
+  createPlan({ name: 'one', policies: [{ name: 'b', quota: 3, windowMs: 250 }], ban: false }),
   createPlan({ name: 'address', policies: [{ name: 'a', quota: 2, windowMs: 60 }], partition: 'address' }),
 ];
 

@@ -207,15 +207,6 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
     },
   ],
   [
-    'refuses nothing in shadow mode, and reports what it would have decided',
-    async ({ take }) => {
-      const shadow = createPlan({ name: 'shadow', policies: [perDay(1)], enforce: false });
-      assert.equal((await take('key', shadow)).verdict, 'within_quota');
-      const { allowed, verdict, inForce } = await take('key', shadow);
-      assert.deepEqual([allowed, verdict, inForce.remaining], [true, 'over_quota', 0]);
-    },
-  ],
-  [
     'refills a continuous bucket evenly',
     async ({ take, advance }) => {
       const first = await take('key', TRICKLE, 4);

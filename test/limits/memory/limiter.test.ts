@@ -56,26 +56,6 @@ test('after a change of plan, the new plan decides the next request, and tokens 
   assert.equal(limiter.take('key', PLANS.business).inForce.remaining, 1_000 - 71);
 });
 
-test('refunded tokens can be taken again, unless their window has ended', () => {
-  const { clock, limiter } = start();
-  limiter.refund(limiter.take('key', daily, 2));
-  assert.equal(limiter.inspect('key'), undefined, 'a key whose tokens are all refunded has no record');
-
-  const late = limiter.take('key', daily, 2);
-  clock.advance(DAY_MS);
-  limiter.take('key', daily, 2);
-  limiter.refund(late);
-  limiter.refund(limiter.take('key', daily));
-  assert.equal(
-    limiter.peek('key', daily, 0).inForce.remaining,
-    0,
-    'a refund does nothing if the window has ended or if the request was refused',
-  );
-  limiter.reset('key');
-  limiter.refund(late);
-  assert.equal(limiter.inspect('key'), undefined);
-});
-
 test('peek returns the decision that take would return, and does not change the state of the key', () => {
   const { limiter } = start();
   for (const key of ['one', 'two']) {
@@ -133,15 +113,6 @@ test('when maxAddresses is reached, new addresses share one bucket, and no earli
   );
   assert.equal(limiter.peek('never seen', strangers).verdict, 'over_quota');
   for (let n = 0; n < 5; n++) assert.equal(limiter.take(`early ${n}`, strangers).inForce.remaining, 1);
-});
-
-test('tokens that an address took from the shared bucket are refunded to the shared bucket', () => {
-  const { limiter } = start(1);
-  limiter.take('early', strangers);
-  const decision = limiter.take('late', strangers);
-  limiter.refund(decision);
-  assert.equal(limiter.take('later', strangers).inForce.remaining, 2);
-  assert.equal(limiter.take('early', strangers).inForce.remaining, 1);
 });
 
 test('when maxAddresses is reached, a new address gets its own bucket only after the window of another address has ended', () => {

@@ -90,11 +90,11 @@ describe('the Redis limiter works with each supported client', { skip }, () => {
       assert.equal((await limiter.inspect(key))?.ban, undefined);
       await limiter.reset(key);
       assert.equal(await limiter.inspect(key), undefined);
-      await limiter.refund(await limiter.take(key, plan));
+      await limiter.take(key, plan);
       const left = await limiter.peek(key, plan, 0);
       assert.deepEqual(
         left.windows.map(({ remaining }) => remaining),
-        [2, 3],
+        [1, 2],
       );
       assert.equal(limiter.mode, 'shared');
     });

@@ -1,147 +1,169 @@
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { createPlan, PLANS, perDay } from 'store-orders/limiter';
-import { createRedisLimiter, type SendCommand } from 'store-orders/redis';
-import { createManualClock } from 'store-orders/testing';
-import { connect, type Server, skip, startServer } from './support/server.js';
+import { afterEach, beforeEach, test } from 'node:test';
+import fc from 'fast-check';
+import { createPlan, type Decision, perDay } from 'store-orders/limiter';
+import { createRedisLimiter, type RedisLimiter } from 'store-orders/redis';
+import { createManualClock, type ManualClock } from 'store-orders/testing';
+import { type Cut, cuttable } from './support/cut.js';
+import { useRedis } from './support/redis.js';
+import { ROUNDS } from './support/rounds.js';
+import { skip } from './support/server.js';
 
-const DAY_MS = 86_400_000;
+const MINUTE_MS = 60_000;
+const strict = createPlan({
+  name: 'strict',
+  policies: [perDay(1)],
+  ban: { after: 2, graceMs: 0, baseMs: MINUTE_MS, factor: 4 },
+});
 
-let server: Server;
-let client: ReturnType<typeof connect>;
+const redis = useRedis();
+let client: ReturnType<typeof redis>;
+let clock: ManualClock;
+let cut: Cut;
+let limiter: RedisLimiter;
+let another: RedisLimiter;
 
-before(async () => {
+beforeEach(() => {
   if (skip) return;
-  server = await startServer();
-  client = connect(server.port);
+  client = redis();
+  clock = createManualClock();
+  cut = cuttable((command) => client.call(...command));
+  const options = { clock, deadlineMs: 10_000, refusalCacheMs: 0 };
+  limiter = createRedisLimiter({ ...options, send: cut.send });
+  another = createRedisLimiter({ ...options, send: (command) => client.call(...command) });
 });
 
-after(async () => {
-  client?.disconnect();
-  await server?.stop();
-});
+afterEach(() => cut?.stop());
 
-beforeEach(async () => {
-  if (!skip) await client.flushall();
-});
-
-const daily = createPlan({ name: 'daily', policies: [perDay(2)] });
-
-test('a request that Redis has counted is not charged again if Redis replies too late', { skip }, async () => {
-  const kept: (() => void)[] = [];
-  let isKeeping = false;
-  const keeping: SendCommand = async (command) => {
-    const answer = await client.call(...command);
-    if (isKeeping) await new Promise<void>((resolve) => kept.push(resolve));
-    return answer;
-  };
-  const limiter = createRedisLimiter({ send: keeping, deadlineMs: 200 });
-  await limiter.peek('warm', daily);
-  while (limiter.mode !== 'shared') await sleep(50);
-  isKeeping = true;
-  assert.equal((await limiter.take('customer', daily)).verdict, 'within_quota');
-  assert.equal(limiter.mode, 'local');
-  isKeeping = false;
-  for (const release of kept) release();
-  while (limiter.mode !== 'shared') await sleep(50);
-  await sleep(50);
-  assert.equal((await limiter.inspect('customer'))?.buckets[0]?.taken, 1);
-});
-
-test('a request allowed while Redis fails is charged to the window in which it was allowed', {
-  skip,
-}, async () => {
-  const clock = createManualClock();
-  let isFailing = true;
-  const failing: SendCommand = (command) => (isFailing ? Promise.reject(new Error('away')) : client.call(...command));
-  const limiter = createRedisLimiter({ send: failing, clock, deadlineMs: 10_000 });
-  const { inForce } = await limiter.take('customer', daily);
-  assert.equal(limiter.mode, 'local');
-  clock.advance(5_000);
-  isFailing = false;
-  while (
-    (await createRedisLimiter({ send: (command) => client.call(...command), clock, deadlineMs: 10_000 }).inspect(
-      'customer',
-    )) === undefined
-  ) {
-    assert.ok(['local', 'shared'].includes(limiter.mode), 'reading limiter.mode makes the limiter try Redis again');
-    await sleep(50);
-  }
-  const bucket = { name: 'day', windowMs: DAY_MS, refill: 'interval', taken: 1, atMs: inForce.resetAtMs };
-  assert.deepEqual(await limiter.inspect('customer'), { buckets: [bucket] });
-});
-
-test('if several outages fall into one window, a key gets its quota only once, and each request is charged once', {
-  skip,
-}, async () => {
-  let isFailing = true;
-  const failing: SendCommand = (command) => (isFailing ? Promise.reject(new Error('away')) : client.call(...command));
-  const limiter = createRedisLimiter({ send: failing, deadlineMs: 10_000 });
-  const plan = createPlan({ name: 'some', policies: [perDay(5)] });
-  const passed = async (times: number) => {
-    let count = 0;
-    for (let n = 0; n < times; n++) if ((await limiter.take('customer', plan)).verdict === 'within_quota') count++;
-    return count;
-  };
-  assert.equal(await passed(3), 3);
-  for (const more of [2, 0]) {
-    isFailing = false;
-    while (limiter.mode !== 'shared') await sleep(50);
-    while ((await limiter.inspect('customer'))?.buckets[0]?.taken !== (more === 2 ? 3 : 5)) await sleep(10);
-    isFailing = true;
-    await limiter.take('other', plan);
-    assert.equal(limiter.mode, 'local');
-    assert.equal(await passed(4), more);
-  }
-});
-
-test('after an outage, a charge is sent to Redis only once, even if Redis replies late', { skip }, async () => {
-  const kept: (() => void)[] = [];
-  let mode: 'failing' | 'keeping' | 'sound' = 'failing';
-  const keeping: SendCommand = async (command) => {
-    if (mode === 'failing') throw new Error('away');
-    const answer = await client.call(...command);
-    if (mode === 'keeping' && command.includes('charge')) await new Promise<void>((resolve) => kept.push(resolve));
-    return answer;
-  };
-  const limiter = createRedisLimiter({ send: keeping, deadlineMs: 200 });
-  const isShared = () => limiter.mode === 'shared';
-  for (let n = 0; n < 2; n++) await limiter.take('customer', PLANS.free);
-  mode = 'keeping';
-  while (kept.length === 0) {
-    isShared();
-    await sleep(20);
-  }
-  while (isShared()) await sleep(20);
-  mode = 'sound';
-  for (const release of kept) release();
-  while (!isShared()) await sleep(50);
-  await limiter.take('customer', PLANS.free);
-  await sleep(100);
-  assert.deepEqual(
-    (await limiter.inspect('customer'))?.buckets.map(({ taken }) => taken),
-    [3, 3],
-  );
-});
-
-test('unbanning a key lifts a ban imposed during an outage, and the next outage does not restore the ban', {
-  skip,
-}, async () => {
-  const clock = createManualClock();
-  let isFailing = true;
-  const failing: SendCommand = (command) => (isFailing ? Promise.reject(new Error('away')) : client.call(...command));
-  const limiter = createRedisLimiter({ send: failing, clock, deadlineMs: 10_000 });
-  const strict = createPlan({ name: 'strict', policies: [perDay(1)], ban: { after: 1, graceMs: 0 } });
+/** Sends requests until the key is banned. */
+async function abuse(key: string): Promise<Decision> {
   for (let n = 0; n < 4; n++) {
-    await limiter.take('customer', strict);
+    await limiter.take(key, strict);
     clock.advance(1);
   }
-  assert.equal((await limiter.peek('customer', strict)).verdict, 'banned');
-  isFailing = false;
-  while (limiter.mode !== 'shared') await sleep(50);
-  await limiter.unban('customer');
-  isFailing = true;
-  await limiter.take('other', strict);
-  assert.equal((await limiter.peek('customer', strict)).verdict, 'over_quota');
+  const decision = await limiter.take(key, strict);
+  assert.equal(decision.verdict, 'banned');
+  return decision;
+}
+
+const endOf = ({ nowMs, retryAfterMs }: Decision) => nowMs + retryAfterMs;
+
+test('during an outage, a key that was banned in Redis stays banned until its ban ends', { skip }, async () => {
+  await abuse('customer');
+  const { banEndMs } = (await limiter.inspect('customer'))?.ban ?? assert.fail();
+  await cut.cutOff(limiter, strict);
+  clock.advance(banEndMs - clock.nowMs() - 1);
+  assert.equal((await limiter.take('customer', strict)).verdict, 'banned');
+  clock.advance(1);
+  assert.equal((await limiter.take('customer', strict)).verdict, 'within_quota');
+});
+
+test('a ban that is lifted in Redis does not come back in the next outage', { skip }, async () => {
+  await abuse('customer');
+  await another.reset('customer');
+  assert.equal((await limiter.take('customer', strict)).verdict, 'within_quota');
+  await cut.cutOff(limiter, strict);
+  assert.equal((await limiter.take('customer', strict)).verdict, 'within_quota');
+});
+
+test('a ban that began during an outage holds in its process to its end, and in no other', { skip }, async () => {
+  await cut.cutOff(limiter, strict);
+  const banned = await abuse('customer');
+  await cut.join(limiter);
+  const later = await limiter.take('customer', strict);
+  assert.deepEqual([later.verdict, endOf(later)], ['banned', endOf(banned)]);
+  assert.equal((await another.take('customer', strict)).verdict, 'within_quota');
+  clock.advance(MINUTE_MS);
+  assert.equal((await limiter.take('customer', strict)).verdict, 'over_quota', 'the server decides again');
+});
+
+test('a ban that began during an outage can be lifted in its process, before and after the outage ends', {
+  skip,
+}, async () => {
+  await cut.cutOff(limiter, strict);
+  await abuse('before');
+  await abuse('after');
+  await assert.rejects(limiter.unban('before'));
+  assert.equal((await limiter.take('before', strict)).verdict, 'over_quota');
+  await cut.join(limiter);
+  await limiter.reset('after');
+  for (const key of ['before', 'after']) assert.equal((await limiter.take(key, strict)).verdict, 'within_quota');
+});
+
+test('a ban that an operator sets holds in this process, even if Redis does not receive it', { skip }, async () => {
+  await limiter.ban('before', 10 * MINUTE_MS);
+  await cut.cutOff(limiter, strict);
+  await assert.rejects(limiter.ban('meanwhile', 10 * MINUTE_MS));
+  for (const key of ['before', 'meanwhile']) assert.equal((await limiter.take(key, strict)).verdict, 'banned', key);
+  await cut.join(limiter);
+  for (const key of ['before', 'meanwhile']) assert.equal((await limiter.take(key, strict)).verdict, 'banned', key);
+  assert.equal((await another.take('meanwhile', strict)).verdict, 'within_quota');
+});
+
+test('when an outage ends, the limiter replaces the record of a key in Redis if the record has the wrong type', {
+  skip,
+}, async () => {
+  await limiter.take('customer', strict);
+  const [name = ''] = await client.keys('*');
+  await cut.cutOff(limiter, strict);
+  await client.del(name);
+  await client.lpush(name, 'x');
+  await cut.join(limiter);
+  assert.equal((await limiter.take('customer', strict)).verdict, 'within_quota');
+});
+
+const QUOTA = 4;
+const WINDOW_MS = 1_000;
+const PROCESSES = 3;
+
+interface Step {
+  readonly who: number;
+  readonly do: 'take' | 'cut' | 'join' | 'pass';
+  readonly times: number;
+}
+
+const steps: fc.Arbitrary<Step[]> = fc.array(
+  fc.record({
+    who: fc.nat({ max: PROCESSES - 1 }),
+    do: fc.constantFrom('take', 'take', 'take', 'take', 'cut', 'join', 'pass'),
+    times: fc.integer({ min: 1, max: 5 }),
+  }),
+  { maxLength: 60, size: 'max' },
+);
+
+test('however outages fall, each process grants at most one quota a key and window in addition, and refuses nothing that its quota allows', {
+  skip,
+}, async (t) => {
+  const plan = createPlan({ name: 'p', policies: [{ name: 'w', quota: QUOTA, windowMs: WINDOW_MS }], ban: false });
+  let run = 0;
+  let taken = 0;
+  let additional = 0;
+  const property = fc.asyncProperty(steps, async (history) => {
+    const prefix = `${run++}:`;
+    const cuts = Array.from({ length: PROCESSES }, () => cuttable((command) => client.call(...command)));
+    const limiters = cuts.map(({ send }) =>
+      createRedisLimiter({ send, clock, prefix, deadlineMs: 10_000, refusalCacheMs: 0 }),
+    );
+    /** What was allowed, by who decided and by the window's end. */
+    const allowed = new Map<string, number>();
+    for (const { who, do: what, times } of history) {
+      const [limiter = assert.fail(), cut = assert.fail()] = [limiters[who], cuts[who]];
+      if (what === 'cut') await cut.cutOff(limiter, plan);
+      else if (what === 'join') await cut.join(limiter);
+      else if (what === 'pass') clock.advance(times * 150);
+      for (let n = 0; what === 'take' && n < times; n++) {
+        const decision = await limiter.take('customer', plan);
+        const counter = `${cut.isCut ? who : 'Redis'} ${decision.inForce.resetAtMs}`;
+        const before = allowed.get(counter) ?? 0;
+        assert.equal(decision.allowed, before < QUOTA, counter);
+        if (decision.allowed) allowed.set(counter, before + 1);
+        taken++;
+        if (cut.isCut && decision.allowed) additional++;
+      }
+    }
+    for (const { stop } of cuts.toReversed()) stop();
+  });
+  await fc.assert(property, { numRuns: 10 * ROUNDS });
+  t.diagnostic(`${taken} requests, ${additional} allowed in addition`);
+  assert.ok(additional > taken / 20);
 });

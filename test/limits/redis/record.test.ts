@@ -1,48 +1,51 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { beforeEach, describe, test } from 'node:test';
 import type { Redis } from 'ioredis';
 import { createPlan, type Plan, perDay, perMinute } from 'store-orders/limiter';
 import { createRedisLimiter } from 'store-orders/redis';
-import { type Server, skip, startServer } from './support/server.js';
+import { useRedis } from './support/redis.js';
+import { skip } from './support/server.js';
 
 const PLAN = createPlan({ name: 'plan', policies: [perMinute(60), perDay(1_000)], ban: { after: 3, graceMs: 0 } });
 const SMALL = createPlan({ name: 'small', policies: [perDay(1)], ban: { after: 3, graceMs: 0 } });
 
+const redis = useRedis();
+let client: Redis;
+const open = () => createRedisLimiter({ send: (command) => client.call(...command), deadlineMs: 10_000 });
+
+beforeEach(() => {
+  if (!skip) client = redis();
+});
+
+/** Stores a value that Lua packs, as the script packs records. */
+const pack = (lua: string) => (client: Redis, name: string) =>
+  client.eval(`redis.call('SET', KEYS[1], cmsgpack.pack(${lua}))`, 1, name);
+
+const BUCKET = "'minute 60000 interval'";
+const BAN = 'forgiven = 0, banEnd = 0, banMs = 0, level = 0, forgetAt = 0';
+
+const DAMAGE: Readonly<Record<string, (client: Redis, name: string, record: Buffer) => Promise<unknown>>> = {
+  'has another type': async (client, name) => {
+    await client.del(name);
+    await client.hset(name, 'field', 'value');
+  },
+  'is empty': (client, name) => client.set(name, ''),
+  'is a string': (client, name) => client.set(name, 'hello'),
+  'lacks its last byte': (client, name, record) => client.set(name, record.subarray(0, -1)),
+  'lacks its first byte': (client, name, record) => client.set(name, record.subarray(1)),
+  'is a number': pack('5'),
+  'is an empty list': pack('{}'),
+  'lacks the end of a window': pack(`{ false, ${BUCKET}, 1 }`),
+  'has a table as the name of a window': pack('{ false, {}, 1, 1 }'),
+  'has a word in place of a time': pack(`{ false, ${BUCKET}, 1, 'x' }`),
+  'has NaN as the number of taken tokens': pack(`{ false, ${BUCKET}, 0/0, 1 }`),
+  'has a negative number of taken tokens': pack(`{ false, ${BUCKET}, -5, 1 }`),
+  'has a ban with too few numbers': pack('{ { refusedAt = 5, strikes = {} } }'),
+  'has a ban without strikes': pack(`{ { refusedAt = 5, ${BAN} } }`),
+  'has a ban with a table in place of a number': pack(`{ { refusedAt = 5, ${BAN}, strikes = { {} } } }`),
+};
+
 describe('a damaged record', { skip }, () => {
-  let server: Server | undefined;
-  before(async () => {
-    if (!skip) server = await startServer();
-  });
-  after(() => server?.stop());
-
-  const DAMAGE: Readonly<Record<string, (client: Redis, name: string, record: Buffer) => Promise<unknown>>> = {
-    'has another type': async (client, name) => {
-      await client.del(name);
-      await client.hset(name, 'field', 'value');
-    },
-    'is empty': (client, name) => client.set(name, ''),
-    'is a string': (client, name) => client.set(name, 'hello'),
-    'lacks its last byte': (client, name, record) => client.set(name, record.subarray(0, -1)),
-    'lacks its first byte': (client, name, record) => client.set(name, record.subarray(1)),
-    'lacks a window': (client, name, record) => client.set(name, record.subarray(33)),
-    'follows other bytes': (client, name, record) => client.set(name, Buffer.concat([Buffer.alloc(33), record])),
-    'has a ban with too few numbers': (client, name) => client.append(name, '!1 2!'),
-    'has a ban with a word in place of a number': (client, name) => client.append(name, '!1 2 3 4 five 6!'),
-    'has a time that is not a whole number of milliseconds': (client, name, record) => {
-      record.writeDoubleLE(0.5, 8);
-      return client.set(name, record);
-    },
-    'has NaN as the number of taken tokens': (client, name, record) => {
-      record.writeDoubleLE(Number.NaN, 0);
-      return client.set(name, record);
-    },
-    'has a negative number of taken tokens': (client, name, record) => {
-      record.writeDoubleLE(-5, 0);
-      return client.set(name, record);
-    },
-  };
-
-  let keys = 0;
   for (const [what, damage] of Object.entries(DAMAGE)) {
     for (const [whose, before, after] of [
       ['the same plan', PLAN, PLAN],
@@ -50,18 +53,14 @@ describe('a damaged record', { skip }, () => {
       ['a refused key', SMALL, SMALL],
     ] as const) {
       test(`that ${what} is discarded, for ${whose}`, async () => {
-        assert.ok(server);
-        const { client } = server;
-        const limiter = createRedisLimiter({ send: (command) => client.call(...command), deadlineMs: 10_000 });
-        const key = `key ${keys++}`;
-        await client.flushall();
-        await limiter.take(key, before);
-        if (before === SMALL) await limiter.take(key, before);
+        const limiter = open();
+        await limiter.take('key', before);
+        if (before === SMALL) await limiter.take('key', before);
         const [name = ''] = await client.keys('*');
         await damage(client, name, (await client.getBuffer(name)) ?? Buffer.alloc(0));
-        assert.equal(await limiter.inspect(key), undefined, 'nothing is remembered');
-        const other = createRedisLimiter({ send: (command) => client.call(...command), deadlineMs: 10_000 });
-        const { verdict, windows } = await other.take(key, after);
+        assert.equal(await limiter.inspect('key'), undefined, 'nothing is remembered');
+        const other = open();
+        const { verdict, windows } = await other.take('key', after);
         assert.deepEqual([verdict, windows[0]?.remaining], ['within_quota', remainingOf(after)]);
         assert.equal(other.mode, 'shared', 'the limiter still counts all keys in Redis');
       });
@@ -71,17 +70,32 @@ describe('a damaged record', { skip }, () => {
   function remainingOf({ policies }: Plan): number {
     return (policies[0]?.quota ?? 0) - 1;
   }
+});
 
-  test('if the Redis script fails, but not because of a damaged record, the limiter counts in this process', async () => {
-    const sent: string[] = [];
-    const limiter = createRedisLimiter({
-      deadlineMs: 10_000,
-      async send([command]) {
-        sent.push(command);
-        throw new Error('ERR user_script:7: attempt to compare nil with number; bad argument #1; WRONGTYPE');
-      },
-    });
-    await limiter.take('key', PLAN);
-    assert.deepEqual([sent, limiter.mode], [['EVALSHA'], 'local']);
-  });
+test('a record can be read with redis-cli', { skip }, async () => {
+  await open().take('key', PLAN);
+  const [name = ''] = await client.keys('*');
+  const text = await client.eval("return cjson.encode(cmsgpack.unpack(redis.call('GET', KEYS[1])))", 1, name);
+  assert.match(`${text}`, /^\[false,"minute 60000 interval",1,\d{13},"day 86400000 interval",1,\d{13}\]$/);
+});
+
+/** The record of a key as version 0.1.0 stored it: `take('customer', PLANS.free)`, twice. */
+const RECORD_OF_0_1_0 = {
+  name: 'store-orders:tsRYY4deNEh8o8FV7RRe_hKnRYHie-_sWqZhuO6Mpt0',
+  value:
+    'AAAAAAAAAEAAoGwWVCB6QgAAAAAAAABAAKCGbaYgekIAAAAAAABOQAAAAAAATO1AAAAAAAAAQI9AAAAAAHCZlEEAPTJ8MjAgNjAwMDAgMjAwMCA2MDAwMCA0IDM2MDAwMDAgODY0MDAwMDAgMXxtaW51dGUgNjAwMDAgaW50ZXJ2YWwgNjAgZmlyc3Q7ZGF5IDg2NDAwMDAwIGludGVydmFsIDEwMDAgZmlyc3Q7',
+};
+
+test('the record of version 0.1.0 is neither read nor changed, so both versions can run side by side', {
+  skip,
+}, async () => {
+  const { name, value } = RECORD_OF_0_1_0;
+  const bytes = Buffer.from(value, 'base64');
+  await client.set(name, bytes);
+  const limiter = open();
+  assert.equal(await limiter.inspect('customer'), undefined);
+  assert.equal((await limiter.take('customer', PLAN)).windows[0]?.remaining, 59);
+  assert.deepEqual(await client.getBuffer(name), bytes);
+  await limiter.reset('customer');
+  assert.deepEqual(await client.keys('*'), [name]);
 });

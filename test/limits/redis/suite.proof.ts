@@ -22,9 +22,9 @@ const send: SendCommand = async (command) => client?.call(...command);
 
 /**
  * Each limiter has keys of its own, and a deadline so long that a busy machine does not look like a
- * failing server.
+ * failing server. Every refusal counts towards a ban, because the server decides on each request.
  */
-const options = () => ({ send, prefix: `${opened++}:`, deadlineMs: 30_000 });
+const options = () => ({ send, prefix: `${opened++}:`, deadlineMs: 30_000, refusalCacheMs: 0 });
 
 const limiters: Readonly<Record<string, OpenRateLimiter>> = {
   'the Redis limiter with a manual clock'() {

@@ -54,7 +54,6 @@ export const keyPlan: fc.Arbitrary<Plan> = fc
   .record({
     policies: anyPolicies,
     ban: fc.oneof({ weight: 3, arbitrary: anyBan }, { weight: 1, arbitrary: fc.constant(false as const) }),
-    enforce: fc.oneof({ weight: 5, arbitrary: fc.constant(true) }, { weight: 1, arbitrary: fc.constant(false) }),
   })
   .map((options) => createPlan({ name: 'any', ...options }));
 

@@ -7,7 +7,6 @@ import type { Plan, QuotaPolicy } from 'store-orders/limiter';
 export interface Model {
   take(key: string, plan: Plan, cost: number, instant: Instant): Answer;
   peek(key: string, plan: Plan, cost: number, instant: Instant): Answer;
-  refund(answer: Answer, nowMs: number): void;
   ban(key: string, ms: number, nowMs: number): void;
   unban(key: string): void;
   reset(key: string): void;
@@ -37,8 +36,8 @@ export interface AnsweredWindow {
 }
 
 /**
- * An event of a window. Negative `tokens` are a refund. Zero `tokens` record that the clock had
- * stepped back when the window was read.
+ * An event of a window. Zero `tokens` record that the clock had stepped back when the window was
+ * read.
  */
 interface Entry {
   readonly policy: QuotaPolicy;
@@ -71,18 +70,6 @@ export function createModel(): Model {
       return take(state, key, plan, cost, instant);
     },
     peek: (key, plan, cost, instant) => take(structuredClone(find(bucketKey(key, plan))), key, plan, cost, instant),
-    refund({ key, plan, cost, verdict, windows }, nowMs) {
-      if (verdict !== 'within_quota') return;
-      const { logs } = find(bucketKey(key, plan));
-      for (const [index, policy] of plan.policies.entries()) {
-        const log = logs.get(nameOf(policy));
-        const resetAtMs = windows[index]?.resetAtMs ?? 0;
-        if (log === undefined || resetAtMs <= nowMs) continue;
-        if (policy.refill === 'interval' && replayInterval(log).endMs !== resetAtMs) continue;
-        log.push({ policy, instant: { nowMs, utcOffsetMs: 0 }, tokens: -cost });
-        if (isFull(log)) logs.delete(nameOf(policy));
-      }
-    },
     ban(key, ms, nowMs) {
       const state = find(`key ${key}`);
       keys.set(`key ${key}`, state);
@@ -129,7 +116,7 @@ function take(state: Key, key: string, plan: Plan, cost: number, instant: Instan
     key,
     plan,
     cost,
-    allowed: passes || !plan.enforce,
+    allowed: passes,
     verdict: passes ? 'within_quota' : isBanned ? 'banned' : 'over_quota',
     retryAfterMs: retryAtMs - nowMs,
     windows: windows.map(({ window }) => window),
@@ -252,11 +239,6 @@ function nameOf({ name, windowMs, refill }: QuotaPolicy): string {
   return `${name} ${windowMs} ${refill}`;
 }
 
-function isFull(log: readonly Entry[]): boolean {
-  const isInterval = log.every(({ policy }) => policy.refill === 'interval');
-  return isInterval ? replayInterval(log).used === 0 : replayContinuous(log) === 0n;
-}
-
 /** Reports whether all tokens of a window have been refilled by `nowMs`, whatever its quota. */
 function isOver(log: readonly Entry[], nowMs: number): boolean {
   const last = log.at(-1);
@@ -280,8 +262,8 @@ function forgetAndClamp(state: Key, { ban }: Plan, nowMs: number): void {
   state.forgetAtMs = Math.min(state.forgetAtMs, nowMs + ban.maxMs + ban.forgetMs);
 }
 
-function refuse(state: Key, { ban, enforce, policies }: Plan, nowMs: number): void {
-  if (ban === false || !enforce) return;
+function refuse(state: Key, { ban, policies }: Plan, nowMs: number): void {
+  if (ban === false) return;
   const [first] = state.refusals;
   const count = (kind: string) => state.refusals.filter(({ as }) => as === kind).length;
   const mostForgiven = Math.max(10 * ban.after, Math.min(...policies.map(({ quota }) => quota)));

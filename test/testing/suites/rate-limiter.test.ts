@@ -136,10 +136,6 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
       inForce: verdict === 'banned' && first ? { ...first, remaining: 0 } : inForce,
     })),
   ],
-  'refuses requests in shadow mode': [
-    /^refuses nothing in shadow mode/,
-    changed(({ verdict }) => ({ allowed: verdict === 'within_quota' })),
-  ],
   'ignores the grace period of bans in one of 50 requests': [
     /^decides as the memory limiter/,
     (limiter) => {

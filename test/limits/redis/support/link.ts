@@ -3,33 +3,48 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 export interface Link {
   readonly port: number;
-  /** The delay of every byte in each direction. */
-  delayMs: number;
+  /** The port of the server. A change applies to new connections. */
+  toPort: number;
+  /** Returns the delay of the next bytes, in each direction. */
+  delayMs: () => number;
   /**
    * If `isOn`, holds back all bytes in both directions. Otherwise sends the held bytes on. As with
    * TCP, no byte is lost.
    */
   blackhole(isOn: boolean): void;
+  /** Resets all connections. */
+  reset(): void;
   stop(): void;
 }
 
-/** Starts a proxy between a client and the server at `toPort`. */
+/** Starts a proxy between clients and the server at `toPort`. */
 export async function startLink(toPort: number): Promise<Link> {
   const sockets = new Set<Socket>();
   const held: (() => void)[] = [];
   let isHolding = false;
 
   function pass(from: Socket, to: Socket): void {
+    const queue: { readonly bytes: Buffer; readonly dueMs: number }[] = [];
     sockets.add(from);
     from.setNoDelay(true);
     from.on('data', (bytes) => {
-      const write = () => {
-        if (isHolding) held.push(write);
-        else to.write(bytes);
-      };
-      if (link.delayMs > 0) setTimeout(write, link.delayMs);
-      else write();
+      queue.push({ bytes, dueMs: performance.now() + link.delayMs() });
+      if (queue.length === 1) deliver();
     });
+    // Delivers one piece after the other, because timers of different lengths may fire in any order.
+    function deliver(): void {
+      for (let next = queue[0]; next !== undefined; next = queue[0]) {
+        const leftMs = next.dueMs - performance.now();
+        if (leftMs > 0) {
+          setTimeout(deliver, leftMs);
+          return;
+        }
+        const { bytes } = next;
+        queue.shift();
+        if (isHolding) held.push(() => to.write(bytes));
+        else to.write(bytes);
+      }
+    }
     from.on('error', () => {});
     from.on('close', () => {
       sockets.delete(from);
@@ -38,7 +53,7 @@ export async function startLink(toPort: number): Promise<Link> {
   }
 
   const server = createServer((client) => {
-    const upstream = connect(toPort, '127.0.0.1');
+    const upstream = connect(link.toPort, '127.0.0.1');
     pass(client, upstream);
     pass(upstream, client);
   }).listen(0, '127.0.0.1');
@@ -46,10 +61,14 @@ export async function startLink(toPort: number): Promise<Link> {
 
   const link: Link = {
     port: (server.address() as AddressInfo).port,
-    delayMs: 0,
+    toPort,
+    delayMs: () => 0,
     blackhole(isOn) {
       isHolding = isOn;
       if (!isOn) for (const write of held.splice(0)) write();
+    },
+    reset() {
+      for (const socket of sockets) socket.resetAndDestroy();
     },
     stop() {
       server.close();

@@ -1,55 +1,83 @@
-import { subscribe } from 'node:diagnostics_channel';
-import { once } from 'node:events';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { createMemoryOrderStore, createOrderService } from 'store-orders';
 import { createPlan } from 'store-orders/limiter';
-import { createRedisLimiter, type LimiterModeMessage } from 'store-orders/redis';
-import { startLoad } from './load.js';
+import { createRedisLimiter } from 'store-orders/redis';
 import type { LoadingOptions, LoadingResult } from './loading.js';
 import { connect } from './server.js';
 
 /**
  * A process that sends requests at a steady rate to an order service, whose limiter uses a server
- * that will fail. At the same rate it sends requests to a second order service, whose limiter uses
- * a server that does not fail. The second service shows the delays that the machine itself causes.
- * The process reports each change of the first limiter's mode. It starts and stops on command.
- * Parameter: LoadingOptions as JSON.
+ * that will fail. It reports each change of the limiter's mode. Parameter: LoadingOptions as JSON.
  */
 const options: LoadingOptions = JSON.parse(process.argv[2] ?? '');
-const { port, soundPort, prefix, onBackendError, deadlineMs, quota, keys, perSecond } = options;
-const originMs = performance.timeOrigin;
-const plan = createPlan({ name: 'hourly', policies: [{ name: 'hour', quota, windowMs: 3_600_000 }] });
-const plenty = createPlan({ name: 'plenty', policies: [{ name: 'hour', quota: 1e9, windowMs: 3_600_000 }] });
-const [client, sound] = [connect(port), connect(soundPort)];
-const limiter = createRedisLimiter({ send: (command) => client.call(...command), onBackendError, prefix, deadlineMs });
-const control = createRedisLimiter({ send: (command) => sound.call(...command), deadlineMs: 10_000 });
-const told = async () => String((await once(process, 'message'))[0]);
+const { port, prefix, perSecond, quota } = options;
+const hourly = (name: string, quota: number) =>
+  createPlan({ name, policies: [{ name: 'hour', quota, windowMs: 3_600_000 }], ban: false });
+const [plentyPlan, scarcePlan] = [hourly('plenty', 1e9), hourly('scarce', quota)];
 
-subscribe('store-orders:limiter', (message) => {
-  const { mode, prefix: whose } = message as LimiterModeMessage;
-  if (whose === prefix) process.send?.({ mode, atMs: originMs + performance.now() });
+const client = connect(port);
+const limiter = createRedisLimiter({
+  send: (command) => client.call(...command),
+  prefix,
+  onMode: (mode) => process.send?.({ mode }),
+});
+const service = createOrderService({
+  store: createMemoryOrderStore([{ id: 1 }]),
+  limiter,
+  authenticate: (id) => ({ id, plan: id === 'scarce' ? scarcePlan : plentyPlan }),
 });
 
-await Promise.all([control.peek('warm', plenty), Promise.resolve(limiter.peek('warm', plan)).catch(() => {})]);
-process.send?.({ mode: limiter.mode, atMs: originMs + performance.now() });
-// On a busy machine the first request may be so slow that the limiter stops using its server.
-// Reading `limiter.mode` makes the limiter try the server again, so a timer reads it.
-const asking = setInterval(() => limiter.mode, 5);
-await told();
+const plenty: Record<number, number> = {};
+const scarce: Record<number, number> = {};
+const pending = new Set<Promise<void>>();
+let slowestMs = 0;
+
+async function request(key: string): Promise<void> {
+  const startedMs = performance.now();
+  const rawHeaders = ['Host', 'store.test', 'Authorization', `Bearer ${key}`];
+  const { status } = await service.respond({ method: 'GET', url: '/v1/store/orders', rawHeaders });
+  slowestMs = Math.max(slowestMs, performance.now() - startedMs);
+  const counts = key === 'scarce' ? scarce : plenty;
+  counts[status] = (counts[status] ?? 0) + 1;
+}
+
+// On a busy machine the first calls may be late.
+const isReady = () =>
+  limiter.inspect('warm').then(
+    () => true,
+    () => false,
+  );
+while (!(await isReady()));
+process.send?.({ mode: limiter.mode });
 
 const stalls = monitorEventLoopDelay({ resolution: 5 });
 stalls.enable();
-const [load, beside] = [startLoad(limiter, plan, keys, perSecond), startLoad(control, plenty, keys, perSecond)];
-await told();
-await Promise.all([load.stop(), beside.stop()]);
-stalls.disable();
-const answered = load.answered.map((answer) => ({
-  ...answer,
-  startedMs: originMs + answer.startedMs,
-  endedMs: originMs + answer.endedMs,
-}));
-const soundMs = beside.answered.map(({ startedMs, endedMs }) => endedMs - startedMs);
-process.send?.({ answered, soundMs, stallMs: stalls.max / 1e6 } satisfies LoadingResult);
-await once(process, 'disconnect');
-clearInterval(asking);
-client.disconnect();
-sound.disconnect();
+const beganMs = performance.now();
+let made = 0;
+const sending = setInterval(() => {
+  for (; made < ((performance.now() - beganMs) * perSecond) / 1_000; made++) {
+    const work = request(made % 4 === 0 ? 'scarce' : `customer-${made % 10}`);
+    pending.add(work);
+    work.then(() => pending.delete(work));
+  }
+}, 5);
+
+function block(): void {
+  const untilMs = performance.now() + 400;
+  while (performance.now() < untilMs);
+}
+
+let blocking: NodeJS.Timeout | undefined;
+process.on('message', async (message) => {
+  if (message === 'busy') {
+    blocking = setInterval(block, 450);
+    return;
+  }
+  clearInterval(sending);
+  clearInterval(blocking);
+  await Promise.all(pending);
+  process.send?.({ plenty, scarce, slowestMs, stallMs: stalls.max / 1e6 } satisfies LoadingResult, () => {
+    client.disconnect();
+    process.disconnect();
+  });
+});

@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, mock, test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { createPlan, perDay } from 'store-orders/limiter';
+import { createRedisLimiter, type LimiterMode, type RedisLimiterOptions } from 'store-orders/redis';
+
+const DEADLINE_MS = 250;
+const PLAN = createPlan({ name: 'daily', policies: [perDay(100)] });
+
+/** Whether the server replies, fails at once, or does not reply. */
+let server: 'replies' | 'fails' | 'hangs';
+let sent: string[];
+let modes: string[];
+let late: (() => void)[];
+
+const real = performance.now.bind(performance);
+let aheadMs = 0;
+
+beforeEach(() => {
+  server = 'replies';
+  [sent, modes, late] = [[], [], []];
+  mock.timers.enable({ apis: ['setTimeout'] });
+  mock.method(performance, 'now', () => real() + aheadMs);
+});
+
+afterEach(() => {
+  mock.timers.reset();
+  mock.restoreAll();
+});
+
+/** Creates a limiter on a server that allows every request. */
+function open(options: Partial<RedisLimiterOptions> = {}) {
+  return createRedisLimiter({
+    deadlineMs: DEADLINE_MS,
+    onMode: (mode: LimiterMode, error) => modes.push(error === undefined ? mode : `${mode}: ${error}`),
+    async send([command]) {
+      sent.push(command);
+      if (server === 'fails') throw new Error('away');
+      if (server === 'hangs') await new Promise<void>((resolve) => late.push(resolve));
+      return [1_700_000_000_000, -1, 1, 1_000];
+    },
+    ...options,
+  });
+}
+
+/** Lets time pass, and then all that became due. */
+async function pass(ms: number): Promise<void> {
+  aheadMs += ms;
+  mock.timers.tick(ms);
+  for (let n = 0; n < 3; n++) await turn();
+}
+
+/** Sends `count` requests at once to a server that does not reply, until their deadline has passed. */
+async function pause(limiter: ReturnType<typeof open>, count: number): Promise<void> {
+  server = 'hangs';
+  const decisions = Promise.all(Array.from({ length: count }, () => limiter.take('key', PLAN)));
+  await pass(DEADLINE_MS);
+  for (const { allowed } of await decisions) assert.ok(allowed);
+}
+
+test('a request whose call is late is decided by this process, and the mode does not change', async () => {
+  const limiter = open();
+  server = 'hangs';
+  let isDecided = false;
+  const decision = Promise.resolve(limiter.take('key', PLAN)).finally(() => {
+    isDecided = true;
+  });
+  await pass(DEADLINE_MS - 1);
+  assert.ok(!isDecided);
+  await pass(1);
+  assert.equal((await decision).inForce.remaining, 99, 'the local limiter has its own count');
+  assert.deepEqual(modes, []);
+  assert.equal(limiter.mode, 'shared');
+});
+
+test('pauses that make many calls late change no mode, as long as the server replies in between', async () => {
+  const limiter = open();
+  for (let n = 0; n < 5; n++) {
+    await pause(limiter, 10);
+    await pause(limiter, 1);
+    server = 'replies';
+    await limiter.take('key', PLAN);
+  }
+  assert.deepEqual(modes, []);
+});
+
+test('calls that were sent before a failure was noticed are failures of the same pause', async () => {
+  const limiter = open();
+  server = 'hangs';
+  const asked: unknown[] = [];
+  for (let n = 0; n < 5; n++) {
+    asked.push(limiter.take('key', PLAN));
+    await pass(40);
+  }
+  await pass(DEADLINE_MS);
+  await Promise.all(asked);
+  assert.deepEqual(modes, []);
+});
+
+test('after three failures in a row no request waits, and one probe a second that writes ends the outage', async () => {
+  const limiter = open();
+  for (let n = 0; n < 3; n++) {
+    assert.deepEqual(modes, []);
+    await pause(limiter, 2);
+  }
+  assert.deepEqual(modes, [`local: Error: no reply within ${DEADLINE_MS} ms`]);
+  sent = [];
+  for (let n = 0; n < 50; n++) assert.equal(limiter.take('key', PLAN) instanceof Promise, false);
+  assert.deepEqual([sent, limiter.mode], [[], 'local']);
+
+  server = 'fails';
+  for (let second = 0; second < 3; second++) {
+    await pass(900);
+    limiter.take('key', PLAN);
+    assert.equal(sent.length, second);
+    await pass(100);
+    for (let n = 0; n < 10; n++) limiter.take('key', PLAN);
+    await turn();
+    assert.equal(sent.length, second + 1);
+  }
+  server = 'replies';
+  await pass(1_000);
+  assert.equal(limiter.mode, 'local', 'reading the mode starts a probe');
+  await turn();
+  assert.equal(limiter.mode, 'shared');
+  assert.deepEqual(modes.slice(1), ['shared']);
+  assert.deepEqual(new Set(sent), new Set(['EVAL']));
+});
+
+test('a late reply does not end a row of failures', async () => {
+  const limiter = open();
+  await pause(limiter, 1);
+  server = 'replies';
+  for (const reply of late) reply();
+  await turn();
+  await pause(limiter, 1);
+  assert.deepEqual(modes, []);
+  await pause(limiter, 1);
+  assert.equal(modes.length, 1);
+});
+
+test('with onBackendError closed every request is rejected during an outage, with open none is refused', async () => {
+  server = 'fails';
+  const closed = open({ onBackendError: 'closed' });
+  for (let n = 0; n < 5; n++) {
+    await assert.rejects(async () => closed.take('key', PLAN), { message: 'the request cannot be counted' });
+  }
+  assert.equal(closed.mode, 'closed');
+  const one = createPlan({ name: 'one', policies: [perDay(1)], ban: { after: 1, graceMs: 0 } });
+  const opened = open({ onBackendError: 'open' });
+  const decisions = [];
+  for (let n = 0; n < 6; n++) decisions.push(await opened.take('key', one));
+  assert.ok(decisions.every(({ allowed }) => allowed));
+  assert.notEqual(decisions[1]?.verdict, 'within_quota');
+  assert.equal(opened.mode, 'open');
+});
