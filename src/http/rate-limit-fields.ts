@@ -1,5 +1,5 @@
 import type { Decision, Plan } from '../limits/index.js';
-import { isFrozen } from '../limits/plan.js';
+import { isCreated } from '../limits/plan.js';
 
 /** Converts milliseconds to whole seconds, rounded up so that a wait is long enough. */
 function seconds(ms: number): number {
@@ -18,7 +18,7 @@ export function createLimitFields(draft: boolean): (decision: Decision) => reado
     let text = policyFields.get(plan);
     if (text === undefined) {
       text = policyField(plan);
-      if (isFrozen(plan)) policyFields.set(plan, text);
+      if (isCreated(plan)) policyFields.set(plan, text);
     }
     return text;
   }

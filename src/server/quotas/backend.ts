@@ -1,6 +1,4 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { createMemoryLimiter, createSystemClock, type RateLimiter } from '../../limits/index.js';
-import type { LimiterModeMessage } from '../../limits/redis/limiter.js';
 import type { RedisAddress } from '../config/redis-url.js';
 import type { Settings } from '../config/settings.js';
 import type { BackendState } from '../listener/health.js';
@@ -86,8 +84,6 @@ async function countInMemory({ quotas: table }: QuotaStorage, log: Log): Promise
   };
 }
 
-const MODES = 'store-orders:limiter';
-
 /**
  * Counts in Redis, together with all other servers. While Redis fails, even at the start, counts in
  * this process only. Throws if the driver is not installed.
@@ -100,18 +96,17 @@ async function countInRedis(address: RedisAddress, log: Log): Promise<Counting> 
   ]);
   const redis = await connectRedis(address);
 
-  function onMode(message: unknown): void {
-    if (!isModeMessage(message)) return;
-    const { mode, error } = message;
-    if (mode === 'shared') log.event('quotas counted in Redis', { redis: address.name });
-    else log.error('quotas counted in this process only', { redis: address.name, error: messageOf(error) });
-  }
-
-  subscribe(MODES, onMode);
-  const limiter = createRedisLimiter({ send: redis.send });
-  // If Redis is not connected, this call lets the limiter notice that. The limiter then counts in
-  // this process, and `onMode` logs the change. The failure of the call itself is ignored.
-  if (!(await redis.arrived())) await limiter.inspect('').catch(() => {});
+  const limiter = createRedisLimiter({
+    send: redis.send,
+    onMode(mode, error) {
+      if (mode === 'shared') log.event('quotas counted in Redis', { redis: address.name });
+      else log.error('quotas counted in this process only', { redis: address.name, error: messageOf(error) });
+    },
+  });
+  await redis.arrived();
+  // If Redis is not connected, these calls fail at once, and let the limiter notice that. It then
+  // counts in this process, and `onMode` logs the change.
+  while (limiter.mode === 'shared' && !redis.isThere()) await limiter.inspect('').catch(() => {});
   return {
     limiter,
     name: address.name,
@@ -119,12 +114,7 @@ async function countInRedis(address: RedisAddress, log: Log): Promise<Counting> 
     // here as well.
     state: () => (limiter.mode === 'shared' && redis.isThere() ? 'ok' : 'degraded'),
     async close() {
-      unsubscribe(MODES, onMode);
       redis.close();
     },
   };
-}
-
-function isModeMessage(message: unknown): message is LimiterModeMessage {
-  return typeof message === 'object' && message !== null && 'mode' in message;
 }

@@ -34,16 +34,22 @@ export async function connectRedis(address: RedisAddress): Promise<RedisConnecti
   client.on('ready', () => {
     failure = undefined;
   });
-  const isThere = () => client.status === 'ready';
+  // A server of a cluster answers only for a part of the keys. No key is counted there, because the
+  // mistake would hardly be noticed if some were.
+  let isOneOfMany = false;
+  const isThere = () => client.status === 'ready' && !isOneOfMany;
 
   return {
     async send(command) {
+      if (isOneOfMany) throw new Error(ONE_OF_A_CLUSTER);
       // The error of `client.call` would not contain the reason.
       if (!isThere()) throw failure ?? new Error('not connected');
       try {
         return await client.call(...command);
       } catch (error) {
-        throw replyCode(error) === 'MOVED' ? new Error(ONE_OF_A_CLUSTER) : error;
+        if (replyCode(error) !== 'MOVED') throw error;
+        isOneOfMany = true;
+        throw new Error(ONE_OF_A_CLUSTER);
       }
     },
     async arrived() {
