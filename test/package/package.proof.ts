@@ -67,7 +67,7 @@ test('every relative link of the README leads to a file of the package, or to on
     missing.filter((path) => !onlyInRepository.test(path) || !existsSync(join(root, path))),
     [],
   );
-  assert.match(readme, /The package leaves out\s+`src`, `examples`, `bench`, `test` and `CONTRIBUTING\.md`/);
+  assert.match(readme, /The npm package leaves out `src`,\s+`examples`, `bench`, `test` and `CONTRIBUTING\.md`/);
 });
 
 test('after a build, the file of the program is executable, so that a link to it can be run', () => {

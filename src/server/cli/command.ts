@@ -2,7 +2,6 @@ import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { getDefault } from 'valibot';
 import { CONFIG_VARIABLE, type SettingSources } from '../config/read-settings.js';
 import { type SettingName, settingsSchema, settingText } from '../config/settings.js';
-import { messageOf } from '../log/message-of.js';
 import type { Outcome } from '../outcome.js';
 
 /**
@@ -65,30 +64,25 @@ export function parseCommand(
   environment: SettingSources['environment'],
 ): ParsedCommand {
   const options = optionsOf(command);
-  const config = {
+  // With `strict`, Node.js would name a wrong option only in the text of an error.
+  const { values, positionals, tokens } = parseArgs({
     args: [...args],
     options: Object.fromEntries(Array.from(options, ([name, option]) => [name, parsedAs(option)] as const)),
     allowPositionals: true,
-  };
+    strict: false,
+    tokens: true,
+  });
   const help = `run "${PROGRAM} ${command.name} --help"`;
-  try {
-    const { values, positionals: operands } = parseArgs(config);
-    const flags = new Map(
-      Object.entries(values).map(([name, value]) => [name, typeof value === 'string' ? value : (true as const)]),
-    );
-    const mistake = missingOrTooMany(command, operands, flags);
-    if (mistake !== undefined) return { ok: false, message: `${mistake}; ${help}` };
-    return { ok: true, invocation: { flags, operands, environment } };
-  } catch (error) {
-    // Node.js names the wrong option only in the text of its error. So the arguments are parsed
-    // again, and each option is checked.
-    const { tokens } = parseArgs({ ...config, strict: false, tokens: true });
-    for (const token of tokens) {
-      const mistake = token.kind === 'option' ? mistakeIn(token, options, help) : undefined;
-      if (mistake !== undefined) return { ok: false, message: mistake };
-    }
-    return { ok: false, message: messageOf(error) };
+  for (const token of tokens) {
+    const mistake = token.kind === 'option' ? mistakeIn(token, options, help) : undefined;
+    if (mistake !== undefined) return { ok: false, message: mistake };
   }
+  const flags = new Map(
+    Object.entries(values).map(([name, value]) => [name, typeof value === 'string' ? value : (true as const)]),
+  );
+  const mistake = missingOrTooMany(command, positionals, flags);
+  if (mistake !== undefined) return { ok: false, message: `${mistake}; ${help}` };
+  return { ok: true, invocation: { flags, operands: positionals, environment } };
 }
 
 function parsedAs({

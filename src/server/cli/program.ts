@@ -4,7 +4,7 @@ import { printable } from '../log/printable.js';
 import { writeText } from '../log/write-text.js';
 import { done, misused, type Outcome } from '../outcome.js';
 import { type Command, nearest, PROGRAM, parseCommand, quoted } from './command.js';
-import { bashCompletion, commandHelp, listHelp } from './help.js';
+import { commandHelp, listHelp } from './help.js';
 import { paint } from './terminal.js';
 
 const DEFAULT = 'serve';
@@ -23,17 +23,7 @@ const GROUPS: ReadonlyMap<string, () => Promise<readonly Command[]>> = new Map([
   ['healthcheck', async () => [(await import('./healthcheck.js')).healthcheckCommand]],
   ['config', async () => [(await import('./config-print.js')).configCommand]],
   ['openapi', async () => [(await import('./openapi.js')).openApiCommand]],
-  ['completion', async () => [completionCommand]],
 ]);
-
-const completionCommand: Command = {
-  name: 'completion',
-  summary: 'Prints a bash script that completes commands and options.',
-  operands: [],
-  options: {},
-  examples: ['completion >> ~/.bashrc'],
-  run: async () => explained(bashCompletion(await allCommands(), DEFAULT)),
-};
 
 const HELP: ReadonlySet<string> = new Set(['--help', '-h']);
 const EXIT_CODES = { done: 0, failed: 1, misused: 2 } as const;

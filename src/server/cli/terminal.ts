@@ -1,7 +1,5 @@
-import type { Writable } from 'node:stream';
 import { styleText } from 'node:util';
 import { printable } from '../log/printable.js';
-import { writeText } from '../log/write-text.js';
 
 /** The members of a terminal stream that the program uses. */
 export interface TerminalStream {
@@ -59,29 +57,6 @@ export function createTable(
     );
     return [line(titles, () => 'bold'), ...body()];
   };
-}
-
-/** Switches to the alternate screen, hides the cursor and turns line wrapping off (xterm). */
-const ENTER = '\x1b[?1049h\x1b[?25l\x1b[?7l';
-const LEAVE = '\x1b[?7h\x1b[?25h\x1b[?1049l';
-const HOME = '\x1b[H';
-const CLEAR_TO_END = '\x1b[K';
-const CLEAR_BELOW = '\x1b[J';
-
-/**
- * Runs `work` on the alternate screen of the terminal, then restores the terminal. `work` gets a
- * function that redraws the screen. That function resolves to `false` if the terminal was closed.
- */
-export async function onOwnScreen(
-  stream: Writable,
-  work: (draw: (lines: readonly string[]) => Promise<boolean>) => Promise<void>,
-): Promise<void> {
-  await writeText(stream, ENTER);
-  try {
-    await work((lines) => writeText(stream, `${HOME}${lines.join(`${CLEAR_TO_END}\n`)}${CLEAR_TO_END}${CLEAR_BELOW}`));
-  } finally {
-    await writeText(stream, LEAVE);
-  }
 }
 
 const WIDTH = 30;

@@ -5,9 +5,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { openSqliteDatabase } from 'store-orders/sqlite';
 import { temporaryDirectory } from '../../support/temporary-file.js';
-import { answerOf, issueKey, run, startServer, until } from '../support/program.js';
+import { answerOf, until } from '../support/program.js';
 
 const MAIN = fileURLToPath(new URL('../../../dist/server/main.js', import.meta.url));
 const ESC = String.fromCharCode(27);
@@ -42,55 +41,6 @@ function onTerminal(t: TestContext, command: string, cwd: string, env: Readonly<
     },
   };
 }
-
-test('"quota list --watch" keeps its list of keys up to date until Ctrl-C', { skip: missing }, async (t) => {
-  const cwd = temporaryDirectory();
-  const server = await startServer(t, { cwd });
-  const { key, id } = await issueKey(cwd, 'enterprise', '--per-day', '10', '--name', 'shop');
-  const banned = await issueKey(cwd, 'free');
-  const terminal = onTerminal(t, 'quota list --watch', cwd);
-  await until(() => terminal.shown().includes('no key has used any of its quotas'));
-  for (let i = 0; i < 6; i++) await (await server.get(key)).arrayBuffer();
-  await until(() => terminal.shown().includes(`4 of 10 per day  ${ESC}[32m████████░░░░░░░░░░░░${ESC}[39m`));
-  await answerOf(['ban', 'set', banned.id, '--for', '1h'], { cwd });
-  await until(() => terminal.shown().includes(`${ESC}[31m░░░░░░░░░░░░░░░░░░░░${ESC}[39m`));
-  terminal.type(CTRL_C);
-  const shown = await terminal.end();
-  assert.ok(
-    shown.startsWith(`${ESC}[?1049h${ESC}[?25l${ESC}[?7l${ESC}[Hstore-orders.db, `),
-    'the list is shown on the alternate screen of the terminal',
-  );
-  assert.ok(shown.endsWith(`${ESC}[?7h${ESC}[?25h${ESC}[?1049l`), 'the terminal returns to its main screen');
-  const last = shown.slice(shown.lastIndexOf(`${ESC}[H`));
-  assert.ok(last.indexOf(banned.id) < last.indexOf(id), 'banned keys first');
-});
-
-test('"quota list --watch" shows only as many keys as fit on the terminal', { skip: missing }, async (t) => {
-  const cwd = temporaryDirectory();
-  const ids = await Promise.all(
-    Array.from({ length: 12 }, async () => {
-      const { id } = await issueKey(cwd, 'free');
-      await answerOf(['ban', 'set', id, '--for', '1h'], { cwd });
-      return id;
-    }),
-  );
-  const terminal = onTerminal(t, 'quota list --watch', cwd);
-  await until(() => terminal.shown().includes('BANNED UNTIL'));
-  const database = openSqliteDatabase(join(cwd, 'store-orders.db'));
-  database.exec('DROP TABLE keys');
-  database.close();
-  const shown = await terminal.end(1);
-  assert.match(shown, /store-orders.*: store-orders\.db: no such table: keys.*\n$/);
-  const picture = shown.slice(0, shown.indexOf(`${ESC}[J`));
-  assert.equal(ids.filter((id) => picture.includes(id)).length, 8);
-});
-
-test('--watch requires a terminal', async () => {
-  const cwd = temporaryDirectory();
-  const { code, stderr } = await run(['quota', 'list', '--watch'], { cwd });
-  const says = 'store-orders: --watch needs a terminal; to print the list once, omit --watch\n';
-  assert.deepEqual([code, stderr], [2, says]);
-});
 
 test('on a terminal, tables and errors have colours, unless NO_COLOR is set', { skip: missing }, async (t) => {
   const cwd = temporaryDirectory();

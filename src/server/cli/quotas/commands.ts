@@ -30,10 +30,9 @@ export const quotaCommands: readonly Command[] = [
     operands: [],
     options: {
       limit: { value: 'N', about: 'list at most N keys', default: '20' },
-      watch: { about: 'draw the list on the terminal every second, until Ctrl-C' },
       ...QUOTA_OPTIONS,
     },
-    examples: ['quota list --watch', 'quota list --limit 100 --json'],
+    examples: ['quota list', 'quota list --limit 100 --json'],
     run: listQuotas,
   },
 ];

@@ -1,10 +1,8 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import type { KeyRing } from '../../keys/key-ring.js';
 import { done, misused, type Outcome } from '../../outcome.js';
-import { firstSignal } from '../../process/signals.js';
 import type { QuotaAdmin } from '../../quotas/admin.js';
 import type { Invocation } from '../command.js';
-import { type Column, createTable, onOwnScreen } from '../terminal.js';
+import { type Column, createTable } from '../terminal.js';
 import { readQuota, type ShownQuota, scarcestOf } from './quota-view.js';
 import { withQuotas } from './with-quotas.js';
 
@@ -14,10 +12,7 @@ export function listQuotas(invocation: Invocation): Outcome | Promise<Outcome> {
   if (!/^[1-9][0-9]{0,8}$/.test(`${limit}`)) {
     return misused(`--limit: expected a whole number from 1 up, not ${JSON.stringify(limit)}`);
   }
-  if (!flags.has('watch')) return withQuotas(invocation, (admin, keys) => list(admin, keys, Number(limit)));
-  if (flags.has('json')) return misused('--watch cannot be combined with --json');
-  if (!process.stdout.isTTY) return misused('--watch needs a terminal; to print the list once, omit --watch');
-  return withQuotas(invocation, (admin, keys) => watch(admin, keys, Number(limit)));
+  return withQuotas(invocation, (admin, keys) => list(admin, keys, Number(limit)));
 }
 
 /** The quotas of a key, and the key's name. */
@@ -27,43 +22,11 @@ interface Row extends ShownQuota {
 
 async function list(admin: QuotaAdmin, keys: KeyRing, limit: number): Promise<Outcome> {
   const rows = await nearest(admin, keys, limit);
-  if (rows.length === 0) return done(NONE, []);
-  const lines = tableOf(rows, []);
+  if (rows.length === 0) return done('no key has used any of its quotas', []);
   return done(
-    lines.join('\n'),
+    tableOf(rows).join('\n'),
     rows.map(({ keyName, ...quota }) => quota),
   );
-}
-
-const NONE = 'no key has used any of its quotas';
-
-/** The shortest wait between one drawing of the list and the next. */
-const PICTURE_MS = 1_000;
-/**
- * After reading and drawing the list, the program waits at least this many times as long as both
- * took together. It is busy for at most a tenth of the time, even with many keys.
- */
-const REST = 9;
-
-/** Redraws the list until a signal arrives. */
-async function watch(admin: QuotaAdmin, keys: KeyRing, limit: number): Promise<Outcome> {
-  const stopping = new AbortController();
-  void firstSignal().then(() => stopping.abort());
-  const { stdout } = process;
-  await onOwnScreen(stdout, async (draw) => {
-    while (!stopping.signal.aborted) {
-      const startMs = performance.now();
-      // Leaves four lines of the terminal free: three for the text above the rows, one for the
-      // cursor.
-      const rows = await nearest(admin, keys, Math.min(limit, Math.max(1, (stdout.rows || 24) - 4)));
-      const head = `${admin.place}, ${new Date().toISOString()}; Ctrl-C to stop`;
-      const isDrawn = await draw([head, '', ...(rows.length === 0 ? [NONE] : tableOf(rows, [BAR]))]);
-      if (!isDrawn) return;
-      const restMs = Math.max(PICTURE_MS, REST * (performance.now() - startMs));
-      await wait(restMs, undefined, stopping).catch(() => {});
-    }
-  });
-  return { outcome: 'done' };
 }
 
 /** How many keys are read at the same time. */
@@ -97,19 +60,11 @@ interface QuotaColumn extends Column {
   cell(row: Row): string;
 }
 
-const BAR_WIDTH = 20;
-const BAR: QuotaColumn = {
-  title: '',
-  cell: (row) => '█'.repeat(Math.max(0, Math.ceil(partLeft(row) * BAR_WIDTH))).padEnd(BAR_WIDTH, '░'),
-  style: (cell) => (cell.startsWith('█████') ? 'green' : cell.startsWith('█') ? 'yellow' : 'red'),
-};
-
-function tableOf(rows: readonly Row[], extra: readonly QuotaColumn[]): string[] {
+function tableOf(rows: readonly Row[]): string[] {
   const columns: readonly QuotaColumn[] = [
     { title: 'KEY', cell: ({ id }) => id },
     { title: 'PLAN', cell: ({ plan }) => plan },
     { title: 'LEFT', isNumber: true, cell: left, style: (cell) => (cell.startsWith('0 ') ? 'red' : undefined) },
-    ...extra,
     { title: 'FULL AGAIN', cell: (row) => scarcestOf(row).resetAt ?? '' },
     { title: 'BANNED UNTIL', cell: ({ bannedUntil }) => bannedUntil ?? '', style: () => 'red' },
     { title: 'NAME', cell: ({ keyName }) => keyName },
