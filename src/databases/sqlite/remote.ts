@@ -35,17 +35,18 @@ export interface FileWorker<Parts> {
 }
 
 interface Waiting {
-  readonly deadlineMs: number;
+  readonly sentMs: number;
+  readonly patienceMs: number;
   resolve(value: unknown): void;
   reject(error: unknown): void;
 }
 
 /**
- * How long a call may take. A write is allowed more time than a read, because an fsync of a busy
+ * How long a call may take, without the calls before it. A write is allowed more time than a read, because an fsync of a busy
  * disk takes a while. A timeout of a write is also worse: the caller does not know whether the
  * write was done. Each record to store adds to the time, even on a disk that does not hang.
  */
-const DEADLINE_MS = { read: 2_000, write: 3_000 };
+const PATIENCE_MS = { read: 2_000, write: 3_000 };
 const RECORD_MS = 1;
 /**
  * How long the worker may take to close its file. This can take a while, because the last process
@@ -71,21 +72,22 @@ export function createFileWorker<Parts>(
   let unsent: WorkerCall[] = [];
   let worker: Worker | undefined;
   let lastId = 0;
-  /** When the last of the waiting calls is late. */
-  let lastDeadlineMs = 0;
+  let lastAnswerMs = 0;
   let isHanging = false;
   let isWatched = false;
   let isClosed = false;
+  let onIdle = () => worker?.unref();
 
   function settle(id: number): Waiting | undefined {
     const call = waiting.get(id);
     waiting.delete(id);
-    if (waiting.size === 0 && !isClosed) worker?.unref();
+    if (waiting.size === 0) onIdle();
     return call;
   }
 
   function receive(answers: readonly WorkerAnswer[]): void {
     isHanging = false;
+    lastAnswerMs = performance.now();
     const failures: (SqliteFileError | undefined)[] = [];
     for (const answer of answers) {
       const call = settle(answer.id);
@@ -97,19 +99,22 @@ export function createFileWorker<Parts>(
     onAnswers(failures);
   }
 
-  function rejectAll(text: string): void {
-    const error = new SqliteFileError(`cannot ${operation} ${file}: its thread ${text}`, 'other');
+  function rejectAll(error: SqliteFileError): void {
     for (const id of [...waiting.keys()]) settle(id)?.reject(error);
+  }
+
+  function failureOfThread(text: string): SqliteFileError {
+    return new SqliteFileError(`cannot ${operation} ${file}: its thread ${text}`, 'other');
   }
 
   function start(): Worker {
     const started = new Worker(url, { workerData: data, execArgv: QUIETLY });
     started.on('message', receive);
-    started.on('error', (error) => rejectAll(`failed: ${textOf(error)}`));
+    started.on('error', (error) => rejectAll(failureOfThread(`failed: ${textOf(error)}`)));
     started.on('exit', () => {
       worker = undefined;
       isHanging = false;
-      rejectAll('ended');
+      rejectAll(failureOfThread('ended'));
     });
     started.unref();
     return started;
@@ -138,13 +143,13 @@ export function createFileWorker<Parts>(
     setTimeout(() => setImmediate(rejectLate), LOOK_EVERY_MS).unref();
   }
 
+  /** Rejects all calls if the worker has worked on the first of them for too long. */
   function rejectLate(): void {
-    const nowMs = performance.now();
-    const overdue = [...waiting].filter(([, { deadlineMs }]) => deadlineMs <= nowMs);
-    if (overdue.length > 0) {
+    const [first] = waiting.values();
+    if (first !== undefined && performance.now() - Math.max(first.sentMs, lastAnswerMs) >= first.patienceMs) {
       isHanging = true;
       const error = late(file, operation);
-      for (const [id] of overdue) settle(id)?.reject(error);
+      rejectAll(error);
       onAnswers([error]);
     }
     isWatched = false;
@@ -152,18 +157,12 @@ export function createFileWorker<Parts>(
   }
 
   function call(part: string, method: string, parameters: readonly unknown[]): Promise<unknown> {
-    if (isClosed) return Promise.reject(new SqliteFileError(`cannot ${operation} ${file}: it was closed`, 'other'));
+    if (isClosed) return Promise.reject(failureOfThread('was closed'));
     if (isHanging) return Promise.reject(late(file, operation));
     return new Promise((resolve, reject) => {
       const id = ++lastId;
-      const nowMs = performance.now();
-      // The worker carries out one call after the other, so a call may wait for all before it.
-      const deadlineMs = Math.max(
-        nowMs + DEADLINE_MS[operation] + RECORD_MS * recordsIn(parameters),
-        waiting.size > 0 ? lastDeadlineMs : 0,
-      );
-      lastDeadlineMs = deadlineMs;
-      waiting.set(id, { deadlineMs, resolve, reject });
+      const patienceMs = PATIENCE_MS[operation] + RECORD_MS * recordsIn(parameters);
+      waiting.set(id, { sentMs: performance.now(), patienceMs, resolve, reject });
       watch();
       send({ id, part, method, parameters });
     });
@@ -174,7 +173,7 @@ export function createFileWorker<Parts>(
 
     async close() {
       isClosed = true;
-      flush();
+      if (waiting.size > 0) await new Promise<void>((resolve) => (onIdle = resolve));
       if (worker === undefined) return;
       const ended = worker;
       const exited = once(ended, 'exit').then(() => true);

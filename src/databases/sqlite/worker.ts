@@ -58,13 +58,6 @@ interface OpenFile {
 export function hostParts(createParts: (database: SqliteDatabase, openAnother: () => SqliteDatabase) => object): void {
   const { file, identity, operation }: FileWorkerData = workerData;
   let open: OpenFile | undefined;
-  /**
-   * Whether the last check found that the file's name still refers to the opened file. If it did,
-   * the next calls are checked only afterwards.
-   */
-  let isThere = false;
-  let unanswered = 0;
-  let isClosing = false;
   let answers: WorkerAnswer[] = [];
 
   function openFile(): OpenFile {
@@ -94,18 +87,19 @@ export function hostParts(createParts: (database: SqliteDatabase, openAnother: (
     }
   }
 
-  function check(opened: OpenFile): void {
-    isThere = false;
-    opened.check();
-    isThere = true;
-  }
-
-  async function call({ id, part, method, parameters }: WorkerCall): Promise<void> {
-    unanswered++;
+  function receive(calls: readonly WorkerCall[]): void {
     try {
       open ??= openFile();
-      if (!isThere) check(open);
-      const called: unknown = Reflect.get(Object(Reflect.get(open.parts, part)), method);
+      open.check();
+      for (const one of calls) void call(open.parts, one);
+    } catch (error) {
+      for (const { id } of calls) answer({ id, failure: sent(error) });
+    }
+  }
+
+  async function call(parts: object, { id, part, method, parameters }: WorkerCall): Promise<void> {
+    try {
+      const called: unknown = Reflect.get(Object(Reflect.get(parts, part)), method);
       if (typeof called !== 'function') throw new TypeError(`the worker has no ${part}.${method}`);
       answer({ id, value: await Reflect.apply(called, undefined, parameters) });
     } catch (error) {
@@ -122,15 +116,13 @@ export function hostParts(createParts: (database: SqliteDatabase, openAnother: (
   function sendAnswers(): void {
     let sending: readonly WorkerAnswer[] = answers;
     answers = [];
-    unanswered -= sending.length;
     try {
       // A result that was read from or written to a file without a name must not be used.
-      if (open !== undefined) check(open);
+      open?.check();
     } catch (error) {
       sending = sending.map(({ id }) => ({ id, failure: sent(error) }));
     }
     parentPort?.postMessage(sending, sending.flatMap(memoryOf));
-    if (isClosing) endWhenIdle();
   }
 
   function sent(error: unknown): SentFailure {
@@ -138,19 +130,13 @@ export function hostParts(createParts: (database: SqliteDatabase, openAnother: (
     return { message, kind };
   }
 
-  function endWhenIdle(): void {
-    if (unanswered > 0) return;
-    open?.database.close();
-    parentPort?.close();
-  }
-
   parentPort?.on('message', (message: readonly WorkerCall[] | 'close') => {
     if (message !== 'close') {
-      for (const one of message) void call(one);
+      receive(message);
       return;
     }
-    isClosing = true;
-    endWhenIdle();
+    open?.database.close();
+    parentPort?.close();
   });
 }
 

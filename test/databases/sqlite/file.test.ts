@@ -22,3 +22,30 @@ test('close ends one thread after the other, so that the last one removes the wr
   await store.close();
   assert.deepEqual(events, ['close', 'exit', 'close', 'exit']);
 });
+
+test('a store that was closed rejects every call, and starts no thread for it', async () => {
+  const store = openSqliteOrderStore(temporaryFile());
+  await store.put([{ id: 1 }]);
+  await store.close();
+  for (const call of [() => store.cancel(1n), () => store.get(1n), () => store.probe()]) {
+    await assert.rejects(call, { name: 'SqliteFileError', message: /: its thread was closed$/ });
+  }
+});
+
+test('a cancel that waits for a long put is not late', async (t) => {
+  const store = openSqliteOrderStore(temporaryFile());
+  t.after(() => store.close());
+  await store.put([{ id: -1 }]);
+  // While the put runs, the clock of this thread jumps: less than the put may take, and more than a
+  // cancel may take.
+  const now = performance.now.bind(performance);
+  let jumpMs = 0;
+  t.mock.method(performance, 'now', () => now() + jumpMs);
+  const put = store.put(Array.from({ length: 100_000 }, (_, id) => ({ id })));
+  const cancelled = store.cancel(-1n);
+  setTimeout(() => {
+    jumpMs = 20_000;
+  }, 50);
+  assert.deepEqual(await put, { outcome: 'stored', count: 100_000 });
+  assert.equal(await cancelled, 'cancelled');
+});
