@@ -19,16 +19,19 @@ export function callHost<T, R>(
   call: () => MaybePromise<T>,
   next: (value: T) => MaybePromise<R>,
 ): MaybePromise<R> {
-  const fail = (error: unknown): never => {
-    throw new HostFailure(`${part} failed`, error);
-  };
   let result: MaybePromise<T>;
   try {
     result = call();
   } catch (error) {
-    return fail(error);
+    throw new HostFailure(`${part} failed`, error);
   }
-  return isPromise(result) ? Promise.resolve(result).then(next, fail) : next(result);
+  return isPromise(result) ? afterHost(part, result, next) : next(result);
+}
+
+function afterHost<T, R>(part: string, promise: Promise<T>, next: (value: T) => MaybePromise<R>): Promise<R> {
+  return Promise.resolve(promise).then(next, (error: unknown) => {
+    throw new HostFailure(`${part} failed`, error);
+  });
 }
 
 /** Yields the pages of the store's list. An error of the store is a {@link HostFailure}. */

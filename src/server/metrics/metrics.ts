@@ -1,4 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { OPERATION_NAMES } from '../../http/operations.js';
 import type { RedisLimiter } from '../../limits/redis/limiter.js';
 import { ifInstalled, notInstalled } from '../installed.js';
 import { type Backends, stateOf } from '../listener/health.js';
@@ -86,7 +87,7 @@ export function createMetrics(prometheus: Prometheus, backends: Backends, hasRed
     buckets: WRITES,
     registers,
   });
-  for (const operation of ['listOrders', 'cancelOrder', 'none']) {
+  for (const operation of [...OPERATION_NAMES, 'none']) {
     seconds.zero({ operation });
     failures.inc({ operation }, 0);
   }

@@ -2,13 +2,14 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { createMemoryLimiter, createMemoryOrderStore, PLANS } from 'store-orders';
+import { createMemoryLimiter, createMemoryOrderStore, createPlan, PLANS, type Plan, perMinute } from 'store-orders';
 import { createOrderServer } from 'store-orders/server';
 
 const SHOP = 'https://shop.example';
 
-async function listen(t: TestContext, corsOrigins?: readonly string[]) {
+async function listen(t: TestContext, corsOrigins?: readonly string[], addressPlan?: Plan) {
   const server = createOrderServer({
+    addressPlan,
     store: createMemoryOrderStore([{ id: 1 }]),
     limiter: createMemoryLimiter(),
     authenticate: (apiKey) => (apiKey === 'ours' ? { id: 'us', plan: PLANS.business } : undefined),
@@ -55,6 +56,17 @@ test('a preflight request needs no key, and is charged to the address of the cli
     assert.match(field('access-control-allow-headers') ?? '', /\bAuthorization\b/);
     assert.equal(field('access-control-max-age'), '7200');
   }
+});
+
+test('a preflight request is allowed even if its address is over the limit, and its connection is closed', async (t) => {
+  const addressPlan = createPlan({ name: 'address', partition: 'address', policies: [perMinute(2)] });
+  const { get, preflight } = await listen(t, [SHOP], addressPlan);
+  for (const status of [401, 401, 429]) assert.equal((await get(SHOP, 'stranger')).status, status);
+  const response = await preflight(SHOP);
+  const field = (name: string) => response.headers.get(name);
+  assert.deepEqual([response.status, allowed(response), field('connection')], [204, SHOP, 'close']);
+  assert.equal(field('x-ratelimit-remaining'), '0');
+  assert.equal((await get(SHOP)).status, 200, 'the page with a valid key is served');
 });
 
 test('only pages from configured origins are allowed to read responses; by default, no origin is configured', async (t) => {
