@@ -31,12 +31,14 @@ export function serializeArray(orders: readonly Order[]): SerializedList | Promi
 }
 
 async function* slices(orders: readonly Order[]): AsyncGenerator<string> {
-  for (let start = 0; start < orders.length; start += SLICE) {
-    yield orders
-      .slice(start, start + SLICE)
-      .map(serializeOrder)
-      .join(',');
+  let texts: string[] = [];
+  for (const order of orders) {
+    texts.push(serializeOrder(order));
+    if (texts.length < SLICE) continue;
+    yield texts.join(',');
+    texts = [];
   }
+  yield texts.join(',');
 }
 
 /** Joins all pages to one list. The event loop runs in between, even if all pages are there. */
