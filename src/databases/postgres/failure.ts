@@ -1,3 +1,6 @@
+import type { PostgresPool } from './client.js';
+import type { NamedStatement, NamingPostgresPool } from './named-statements.js';
+
 /**
  * Explanations of errors for an operator. Each property is an error code of Node.js or PostgreSQL
  * (SQLSTATE), or its first two or three characters.
@@ -32,12 +35,33 @@ const TEXTS: readonly (readonly [text: RegExp, cause: string])[] = [
   [/^Connection terminated|^Client has encountered a connection error/, 'the connection was lost'],
 ];
 
-/**
- * Creates an error whose message is a sentence for the operator: the failed operation and the
- * cause, followed by the driver's message.
- */
-export function failureOf(operation: string, error: unknown): Error {
-  return new Error(`cannot ${operation}: ${causeOf(error)}`, { cause: error });
+/** Wraps a pool so that its errors have a message for the operator. They keep their code. */
+export function withExplainedErrors(pool: NamingPostgresPool & Required<Pick<PostgresPool, 'connect'>>): typeof pool {
+  const explained = <T>(work: Promise<T>) =>
+    work.catch((error: unknown) => {
+      throw failureOf(error);
+    });
+  return {
+    query: (statement: NamedStatement | string, values?: string[]) =>
+      explained(typeof statement === 'string' ? pool.query(statement, values) : pool.query(statement)),
+
+    connect: (taken) =>
+      pool.connect((error, client) =>
+        client === undefined
+          ? taken(failureOf(error))
+          : taken(undefined, {
+              query: (text, values) => explained(client.query(text, values)),
+              release: (destroy) => client.release(destroy),
+              on: (event, listener) => client.on?.(event, listener),
+              off: (event, listener) => client.off?.(event, listener),
+            }),
+      ),
+  };
+}
+
+function failureOf(error: unknown): Error {
+  const failure = new Error(causeOf(error), { cause: error });
+  return error instanceof Error && 'code' in error ? Object.assign(failure, { code: error.code }) : failure;
 }
 
 /** Returns why something failed: the cause, if it is known, and the driver's message. */

@@ -30,17 +30,7 @@ const NOT_OURS = ['26000', '42P05'];
  */
 export function withNamedStatements(pool: NamingPostgresPool): PostgresPool {
   checkPool(pool);
-  const names = new Map<string, string>();
   let isRefused = false;
-
-  function nameOf(text: string): string {
-    let name = names.get(text);
-    if (name === undefined) {
-      name = `store_orders_${hash('sha256', text, 'hex').slice(0, 32)}`;
-      names.set(text, name);
-    }
-    return name;
-  }
 
   return {
     query: (text, values) => pool.query(text, values),
@@ -49,7 +39,7 @@ export function withNamedStatements(pool: NamingPostgresPool): PostgresPool {
     async queryOften(text, values) {
       if (isRefused) return pool.query(text, values);
       try {
-        return await pool.query({ name: nameOf(text), text, values });
+        return await pool.query({ name: `store_orders_${hash('sha256', text, 'hex').slice(0, 32)}`, text, values });
       } catch (error) {
         if (!(error instanceof Error && 'code' in error && NOT_OURS.includes(String(error.code)))) throw error;
         isRefused = true;

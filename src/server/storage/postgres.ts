@@ -1,14 +1,13 @@
 import type { Client, ClientConfig, Pool } from 'pg';
 import { checkFields } from '../../check.js';
-import { causeOf, failureOf } from '../../databases/postgres/failure.js';
+import { causeOf, withExplainedErrors } from '../../databases/postgres/failure.js';
 import { migrateTables } from '../../databases/postgres/migration.js';
 import { withNamedStatements } from '../../databases/postgres/named-statements.js';
 import { importRecords } from '../../orders/postgres/import.js';
-import { createPostgresOrderStore, type PostgresOrderStore } from '../../orders/postgres/index.js';
+import { createPostgresOrderStore } from '../../orders/postgres/index.js';
 import { ORDERS_SCHEMA } from '../../orders/postgres/own-table.js';
 import { readRecords } from '../../orders/postgres/records.js';
 import { ifInstalled, notInstalled } from '../installed.js';
-import type { KeyRing } from '../keys/key-ring.js';
 import { createPostgresKeyRing, KEYS_SCHEMA } from '../keys/postgres.js';
 import type { OpenOutcome, Storage } from './storage.js';
 
@@ -110,10 +109,10 @@ function storageOf(driver: Driver, config: ClientConfig, name: string, { impatie
   const limits = impatient === true ? { statement_timeout: STATEMENT_MS, query_timeout: ANSWER_MS } : {};
   const statements = openPool(driver, { ...config, ...limits }, CONNECTIONS);
   const lists = openPool(driver, { ...config, ...limits }, LIST_CONNECTIONS);
-  const connect = lists.connect.bind(lists);
-  const named = withNamedStatements(statements);
+  const { connect } = withExplainedErrors(lists);
+  const named = withNamedStatements(withExplainedErrors(statements));
   const orders = createPostgresOrderStore({ ...named, connect });
-  const ring = createPostgresKeyRing(named);
+  const keys = createPostgresKeyRing(named);
 
   let probe: Promise<unknown> | undefined;
 
@@ -122,7 +121,7 @@ function storageOf(driver: Driver, config: ClientConfig, name: string, { impatie
    * share the queries, so that clients that probe readiness cannot use up the connections.
    */
   function answers(): Promise<unknown> {
-    probe ??= Promise.all([orders.get(0n), ring.get('')]).finally(() => {
+    probe ??= Promise.all([orders.get(0n), keys.get('')]).finally(() => {
       probe = undefined;
     });
     return probe;
@@ -135,13 +134,13 @@ function storageOf(driver: Driver, config: ClientConfig, name: string, { impatie
 
   return {
     name,
-    orders: explainedOrders(orders),
-    keys: explainedKeys(ring),
+    orders,
+    keys,
     // Other processes may use the database, so it is never treated as new: no sample orders are
     // added to it.
     isNew: false,
-    importRecords: (batches, replace) => explained('store orders', importRecords(connect, batches, replace)),
-    records: () => explainedStream('read the orders', readRecords(connect)),
+    importRecords: (batches, replace) => importRecords(connect, batches, replace),
+    records: () => readRecords(connect),
 
     async state() {
       const timeout = AbortSignal.timeout(PROBE_MS);
@@ -164,53 +163,4 @@ function openPool(driver: Driver, config: ClientConfig, max: number): Pool {
   // reports it.
   pool.on('error', () => {});
   return pool;
-}
-
-/** Wraps the store so that each error names the action that failed. */
-function explainedOrders(orders: PostgresOrderStore): PostgresOrderStore {
-  const list = 'list the orders';
-  return {
-    ...orders,
-    async list() {
-      const listed = await explained(list, orders.list());
-      return Symbol.asyncIterator in listed ? explainedStream(list, listed) : listed;
-    },
-    cancel: (id) => explained(`cancel order ${id}`, orders.cancel(id)),
-    put: (records, options) => explained('store orders', orders.put(records, options)),
-    get: (id) => explained(`read order ${id}`, orders.get(id)),
-    ship: (id) => explained(`ship order ${id}`, orders.ship(id)),
-  };
-}
-
-function explainedKeys(keys: KeyRing): KeyRing {
-  return {
-    ...keys,
-    authenticate(apiKey) {
-      const principal = keys.authenticate(apiKey);
-      return principal instanceof Promise ? explained('look up an API key', principal) : principal;
-    },
-    create: (plan, name) => explained('issue an API key', keys.create(plan, name)),
-    isEmpty: () => explained('read the API keys', keys.isEmpty()),
-    list: () => explained('read the API keys', keys.list()),
-    get: (id) => explained(`read API key ${id}`, keys.get(id)),
-    setPlan: (id, plan) => explained(`change API key ${id}`, keys.setPlan(id, plan)),
-    rotate: (id) => explained(`rotate API key ${id}`, keys.rotate(id)),
-    revoke: (id) => explained(`revoke API key ${id}`, keys.revoke(id)),
-  };
-}
-
-async function explained<T>(operation: string, work: T | Promise<T>): Promise<T> {
-  try {
-    return await work;
-  } catch (error) {
-    throw failureOf(operation, error);
-  }
-}
-
-async function* explainedStream<T>(operation: string, stream: AsyncIterable<T>): AsyncGenerator<T> {
-  try {
-    yield* stream;
-  } catch (error) {
-    throw failureOf(operation, error);
-  }
 }

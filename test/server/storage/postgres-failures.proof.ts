@@ -37,14 +37,14 @@ describe('errors of the order store and the key ring, when PostgreSQL fails', { 
 
   test('if a table is missing, the error names the table', async () => {
     await admin.query('ALTER TABLE store_orders RENAME TO moved; ALTER TABLE store_orders_keys RENAME TO moved_keys');
-    const missing = (table: string) => `: a table is missing; .+ \\(relation "${table}" does not exist\\)$`;
-    await tells(() => orders.cancel(7n), new RegExp(`^cannot cancel order 7${missing('store_orders')}`));
-    await tells(() => orders.list(), new RegExp(`^cannot list the orders${missing('store_orders')}`));
-    await tells(() => orders.put([{ id: 1 }]), new RegExp(`^cannot store orders${missing('store_orders')}`));
+    const missing = (table: string) => new RegExp(`^a table is missing; .+ \\(relation "${table}" does not exist\\)$`);
+    await tells(() => orders.cancel(7n), missing('store_orders'));
+    await tells(() => orders.list(), missing('store_orders'));
+    await tells(() => orders.put([{ id: 1 }]), missing('store_orders'));
     const key = createApiKey();
-    await tells(() => keys.authenticate(key), new RegExp(`^cannot look up an API key${missing('store_orders_keys')}`));
-    await tells(() => keys.rotate('key_a'), new RegExp(`^cannot rotate API key key_a${missing('store_orders_keys')}`));
-    await tells(() => keys.revoke('key_a'), new RegExp(`^cannot revoke API key key_a${missing('store_orders_keys')}`));
+    await tells(() => keys.authenticate(key), missing('store_orders_keys'));
+    await tells(() => keys.rotate('key_a'), missing('store_orders_keys'));
+    await tells(() => keys.revoke('key_a'), missing('store_orders_keys'));
     await admin.query('ALTER TABLE moved RENAME TO store_orders; ALTER TABLE moved_keys RENAME TO store_orders_keys');
   });
 
@@ -55,20 +55,17 @@ describe('errors of the order store and the key ring, when PostgreSQL fails', { 
     const reader = listed[Symbol.asyncIterator]();
     await reader.next();
     await admin.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'store-orders'");
-    await tells(
-      () => reader.next(),
-      /^cannot list the orders: the (connection was lost|server is stopping or starting) \(/,
-    );
+    await tells(() => reader.next(), /^the (connection was lost|server is stopping or starting) \(/);
   });
 
   test('if PostgreSQL is down, the error names the reason', async () => {
     await engine.crash();
-    await tells(() => orders.cancel(1n), /^cannot cancel order 1: .+ \(.+\)$/);
+    await tells(() => orders.cancel(1n), /^.+ \(.+\)$/);
     await tells(
       () => orders.cancel(1n),
-      /^cannot cancel order 1: (no PostgreSQL server accepts connections|there is no such file or socket).* \(connect E\w+ .+\)$/,
+      /^(no PostgreSQL server accepts connections|there is no such file or socket).* \(connect E\w+ .+\)$/,
     );
-    await tells(() => keys.list(), /^cannot read the API keys: .+ \(.+\)$/);
+    await tells(() => keys.list(), /^.+ \(.+\)$/);
     await engine.start();
   });
 });
