@@ -1,7 +1,7 @@
-import { createMemoryLimiter, createSystemClock, type Decision, type KeyState, type Plan } from '../../limits/index.js';
+import { createMemoryLimiter, createSystemClock, type Decision, type Plan } from '../../limits/index.js';
 import { createRedisLimiter } from '../../limits/redis/limiter.js';
 import type { RedisConnection } from './redis-client.js';
-import { shifted } from './saved-limiter.js';
+import { withSavedQuotas } from './saved-limiter.js';
 import type { QuotaTable } from './table.js';
 
 /** Reads and changes the quotas of keys from outside the process that counts them. */
@@ -27,26 +27,16 @@ export interface QuotaAdmin {
 export function savedQuotaAdmin(table: QuotaTable, place: string): QuotaAdmin {
   return {
     place,
-    peek: (keyId, plan) => restored(keyId, table.get(keyId)).limiter.take(keyId, plan, 0),
-    reset: (keyId) => table.request(keyId, 'reset', () => undefined),
-    liftBan: (keyId) => table.request(keyId, 'lift_ban', (saved) => saved && { buckets: saved.buckets }),
-    ban: (keyId, ms) =>
-      table.request(keyId, `ban ${Date.now() + ms}`, (saved) => {
-        const { limiter, utcOffsetMs } = restored(keyId, saved);
-        limiter.ban(keyId, ms);
-        return shifted(limiter.inspect(keyId), utcOffsetMs);
-      }),
+    async peek(keyId, plan) {
+      const clock = createSystemClock();
+      const limiter = createMemoryLimiter({ clock });
+      await withSavedQuotas({ limiter, clock, table: { ...table, load: () => table.load(keyId) } });
+      return limiter.peek(keyId, plan, 0);
+    },
+    reset: (keyId) => table.request(keyId, 'reset'),
+    liftBan: (keyId) => table.request(keyId, 'lift_ban'),
+    ban: (keyId, ms) => table.request(keyId, `ban ${Date.now() + ms}`),
   };
-}
-
-/** Creates a limiter with the saved state of one key. */
-function restored(keyId: string, saved: KeyState | undefined) {
-  const clock = createSystemClock();
-  const limiter = createMemoryLimiter({ clock });
-  const utcOffsetMs = clock.utcOffsetMs();
-  const state = shifted(saved, -utcOffsetMs);
-  if (state !== undefined) limiter.restore(keyId, state);
-  return { limiter, utcOffsetMs };
 }
 
 /**

@@ -103,7 +103,7 @@ export function withSavedQuotas(options: SavedLimiterOptions): Promise<SavedLimi
  * Adds `ms` to the times in a state. The table holds Unix times, because the next process has
  * another clock. In a ban, a time of 0 means "never" and stays 0.
  */
-export function shifted(state: KeyState | undefined, ms: number): KeyState | undefined {
+function shifted(state: KeyState | undefined, ms: number): KeyState | undefined {
   if (state === undefined || ms === 0) return state;
   const { buckets, ban } = state;
   return {

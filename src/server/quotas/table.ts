@@ -5,8 +5,8 @@ import type { KeyState } from '../../limits/index.js';
 
 /**
  * A change of a key's quota. A command writes the change into the database, because the running
- * server has the quotas in memory. The server reads the change there and applies it. The number
- * after `ban` is the end of the ban, in Unix milliseconds.
+ * server has the quotas in memory. Whoever loads the quotas reads the change there and applies it.
+ * The number after `ban` is the end of the ban, in Unix milliseconds.
  */
 type QuotaRequest = 'reset' | 'lift_ban' | `ban ${number}`;
 
@@ -24,22 +24,20 @@ type LoadedStates = readonly (readonly [keyId: string, state: KeyState])[];
 
 /** The saved quotas, as the server loads and saves them. */
 export interface SavedQuotas {
-  load(): LoadedStates | Promise<LoadedStates>;
+  /** Returns the states of all keys, or only of `keyId`. */
+  load(keyId?: string): LoadedStates | Promise<LoadedStates>;
   /** Returns the changes that commands have requested from the server. */
   pending(): readonly PendingRequest[] | Promise<readonly PendingRequest[]>;
   /** Saves states, and removes the requested changes up to number `upToSeq`, in one transaction. */
   save(states: readonly SavedState[], upToSeq: bigint): Promise<void>;
 }
 
-/** The saved quotas in a database on this thread, as commands read and change them. */
+/** The saved quotas in a database on this thread, as commands use them. */
 export interface QuotaTable extends SavedQuotas {
-  get(keyId: string): KeyState | undefined;
-  /** Changes the saved quota, and requests the same change from a running server. */
-  request(
-    keyId: string,
-    request: QuotaRequest,
-    changed: (saved: KeyState | undefined) => KeyState | undefined,
-  ): Promise<void>;
+  load(keyId?: string): LoadedStates;
+  pending(): readonly PendingRequest[];
+  /** Requests a change. The server that loads the quotas, or has loaded them, applies it. */
+  request(keyId: string, request: QuotaRequest): Promise<void>;
 }
 
 const instant = v.pipe(v.number(), v.safeInteger());
@@ -69,25 +67,18 @@ const stateSchema = v.object({
 /** Creates a {@link QuotaTable} on a database that already has the tables. */
 export function createQuotaTable(database: SqliteDatabase, { write }: WriteQueue): QuotaTable {
   const selectAll = prepare(database, 'SELECT key_id, state FROM quotas');
-  const selectOne = prepare(database, 'SELECT state FROM quotas WHERE key_id = ?');
+  const selectOne = prepare(database, 'SELECT key_id, state FROM quotas WHERE key_id = ?');
   const selectRequests = prepare(database, 'SELECT seq, key_id, request FROM quota_requests ORDER BY seq');
   const upsert = prepare(database, 'INSERT OR REPLACE INTO quotas VALUES (?, ?)');
   const remove = prepare(database, 'DELETE FROM quotas WHERE key_id = ?');
   const insertRequest = prepare(database, 'INSERT INTO quota_requests (key_id, request) VALUES (?, ?)');
   const removeRequests = prepare(database, 'DELETE FROM quota_requests WHERE seq <= ?');
 
-  function get(keyId: string): KeyState | undefined {
-    const state = selectOne.get(keyId)?.['state'];
-    return state === undefined ? undefined : parseState(String(state));
-  }
-
-  function store([keyId, state]: SavedState): void {
-    if (state === undefined) remove.run(keyId);
-    else upsert.run(keyId, JSON.stringify(state));
-  }
-
   return {
-    load: () => selectAll.all().map((row) => [String(row['key_id']), parseState(String(row['state']))]),
+    load(keyId) {
+      const rows = keyId === undefined ? selectAll.all() : selectOne.all(keyId);
+      return rows.map((row) => [String(row['key_id']), parseState(String(row['state']))]);
+    },
 
     pending: () =>
       selectRequests.all().map((row) => ({
@@ -98,17 +89,14 @@ export function createQuotaTable(database: SqliteDatabase, { write }: WriteQueue
 
     save: (states, upToSeq) =>
       write(() => {
-        for (const state of states) store(state);
+        for (const [keyId, state] of states) {
+          if (state === undefined) remove.run(keyId);
+          else upsert.run(keyId, JSON.stringify(state));
+        }
         removeRequests.run(upToSeq);
       }),
 
-    get,
-
-    request: (keyId, request, changed) =>
-      write(() => {
-        store([keyId, changed(get(keyId))]);
-        insertRequest.run(keyId, request);
-      }),
+    request: (keyId, request) => write(() => void insertRequest.run(keyId, request)),
   };
 }
 

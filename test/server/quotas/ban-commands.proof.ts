@@ -18,8 +18,8 @@ test('a ban ends at the requested time, even if the server applies the ban late'
   const limiter = createMemoryLimiter({ clock });
   const saved = await withSavedQuotas({ limiter, clock, table });
   const plan = createPlan({ name: 'small', policies: [perDay(5)] });
-  await table.request('key_a', `ban ${1_060_000 + 5_000}`, (state) => state);
-  await table.request('key_b', `ban ${1_060_000 + 700}`, (state) => state);
+  await table.request('key_a', `ban ${1_060_000 + 5_000}`);
+  await table.request('key_b', `ban ${1_060_000 + 700}`);
   clock.advance(700);
   assert.deepEqual(await saved.save(), { ok: true });
   const decision = limiter.peek('key_a', plan);

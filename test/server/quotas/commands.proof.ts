@@ -19,7 +19,7 @@ suite('the quota and ban commands, with quotas in Redis', { skip }, () => {
   });
   after(() => redis.stop());
 
-  testQuotaCommands({ name: 'in Redis', env: () => ({ REDIS_URL: url() }), place: url });
+  testQuotaCommands({ name: 'in Redis', env: () => ({ REDIS_URL: url() }), place: url, cachesRefusals: true });
   testBanCommands({ name: 'in Redis', env: () => ({ REDIS_URL: url() }), place: url });
 });
 

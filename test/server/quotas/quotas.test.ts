@@ -56,8 +56,8 @@ test('saved bans and windows keep their Unix times when a process whose clock st
 
 test('quota commands that were given while no server ran are applied before the first HTTP request is counted', async (t) => {
   const opened = open(t, ':memory:');
-  await opened.quotas.request('key_a', 'reset', () => undefined);
-  await opened.quotas.request('key_b', 'lift_ban', () => undefined);
+  await opened.quotas.request('key_a', 'reset');
+  await opened.quotas.request('key_b', 'lift_ban');
   const { saved, limiter } = await createSaved(opened);
   saved.take('key_a', plan);
   await saved.save();

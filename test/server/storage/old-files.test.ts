@@ -54,13 +54,13 @@ for (const version of ['0.1.0']) {
     );
 
     assert.deepEqual(
-      data.quotas.get(keys.agreed.id)?.buckets.map(({ name, taken }) => [name, taken]),
+      data.quotas.load(keys.agreed.id)[0]?.[1].buckets.map(({ name, taken }) => [name, taken]),
       [
         ['minute', 4],
         ['day', 4],
       ],
     );
-    const { banEndMs = 0 } = data.quotas.get(keys.banned.id)?.ban ?? {};
+    const { banEndMs = 0 } = data.quotas.load(keys.banned.id)[0]?.[1].ban ?? {};
     assert.deepEqual(await data.quotas.pending(), [{ seq: 1n, keyId: keys.banned.id, request: `ban ${banEndMs}` }]);
   });
 
