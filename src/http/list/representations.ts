@@ -20,11 +20,14 @@ export const PRECONDITION_FAILED: Representation = { status: 412, fields: [], bo
 /** Selects the representation of one list for a request. */
 export type Representations = (request: ListRequest) => Representation | Promise<Representation>;
 
+const JSON_FIELDS: readonly string[] = ['Content-Type', 'application/json'];
+
 /**
- * Creates the representations of a serialised list. The list is compressed when a client first asks
- * for compression, once for each coding.
+ * Creates the representations of a serialised list, or of another body that never changes.
+ * `contentFields` are header fields of its 200. It is compressed when a client first asks for compression, once
+ * for each coding.
  */
-export function createRepresentations(list: SerializedList): Representations {
+export function createRepresentations(list: SerializedList, contentFields = JSON_FIELDS): Representations {
   const identity = representation('identity', list.body);
   const compressed = new Map<Coding, Representation | Promise<Representation>>();
 
@@ -41,7 +44,7 @@ export function createRepresentations(list: SerializedList): Representations {
   }
 
   function representation(coding: Coding, body: SerializedList['body']): Representation {
-    const fields = ['Content-Type', 'application/json'];
+    const fields = [...contentFields];
     if (coding !== 'identity') fields.push('Content-Encoding', coding);
     fields.push(...validators(coding), 'Content-Length', `${body.length}`);
     return { status: 200, fields, body };

@@ -1,31 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
-import { type Coding, preferredCoding } from '../../http/list/accept-encoding.js';
-import { digestOf, entityTag, namesTag } from '../../http/list/entity-tag.js';
-import type { ListRequest } from '../../http/list/representations.js';
+import { digestOf } from '../../http/list/entity-tag.js';
+import { createRepresentations, type Representations } from '../../http/list/representations.js';
 import { createOpenApiDocument, printOpenApiDocument } from '../../http/openapi/document.js';
-import type { Outcome } from '../../http/reply.js';
 import { renderPage } from './page.js';
 
-/**
- * A file of the documentation. Its content never changes. Each content coding, such as gzip, has a
- * representation of its own.
- */
-export interface DocsFile {
-  represent(coding: Coding): Representation;
-}
-
-interface Representation {
-  readonly content: Buffer;
-  readonly etag: string;
-  readonly headers: readonly string[];
-}
-
-const COMPRESSORS: Readonly<Record<Coding, (content: Buffer) => Buffer>> = {
-  identity: (content) => content,
-  gzip: (content) => gzipSync(content),
-  br: (content) => brotliCompressSync(content, { params: { [constants.BROTLI_PARAM_QUALITY]: 6 } }),
-};
+/** A file of the documentation: selects the representation for a request. */
+export type DocsFile = Representations;
 
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
@@ -68,49 +48,30 @@ function read(path: string): string {
   return readFileSync(new URL(path, dist), 'utf8');
 }
 
-/** Returns the reply to a GET or HEAD, without the header fields of the rate limit. */
-export function docsReply(file: DocsFile, request: ListRequest): Outcome {
-  const { acceptEncoding, ifNoneMatch = '' } = request;
-  const { content, etag, headers } = file.represent(preferredCoding(acceptEncoding, false));
-  if (namesTag(ifNoneMatch, etag, 'weak')) {
-    return { status: 304, fields: headers, body: undefined };
-  }
-  return { status: 200, fields: [...headers, 'Content-Length', `${content.length}`], body: content };
+/** Returns a file whose content never changes. A function is called at the first request. */
+function docsFile(type: string, content: string | (() => string)): DocsFile {
+  let representations: Representations | undefined;
+  return (request) => {
+    representations ??= represent(type, typeof content === 'string' ? content : content());
+    return representations(request);
+  };
 }
 
-function docsFile(type: string, print: string | (() => string)): DocsFile {
-  let plain: Buffer | undefined;
-  let digest: ReturnType<typeof digestOf> | undefined;
-  const representations = new Map<Coding, Representation>();
-
-  function make(coding: Coding): Representation {
-    plain ??= Buffer.from(typeof print === 'string' ? print : print());
-    digest ??= digestOf(plain);
-    const etag = entityTag(digest, coding);
-    const headers = [
-      'Content-Type',
-      type,
-      // With `no-cache`, clients cache the file but must revalidate it before each use.
-      'Cache-Control',
-      'no-cache',
-      'Vary',
-      'Accept-Encoding',
-      'ETag',
-      etag,
-      'Content-Security-Policy',
-      CONTENT_SECURITY_POLICY,
-      'X-Content-Type-Options',
-      'nosniff',
-      'Referrer-Policy',
-      'no-referrer',
-      'Cross-Origin-Opener-Policy',
-      'same-origin',
-    ];
-    if (coding !== 'identity') headers.push('Content-Encoding', coding);
-    const made = { content: COMPRESSORS[coding](plain), etag, headers };
-    representations.set(coding, made);
-    return made;
-  }
-
-  return { represent: (coding) => representations.get(coding) ?? make(coding) };
+function represent(type: string, content: string): Representations {
+  const body = Buffer.from(content);
+  return createRepresentations({ body, digest: digestOf(body) }, [
+    'Content-Type',
+    type,
+    // With `no-cache`, clients cache the file but must revalidate it before each use.
+    'Cache-Control',
+    'no-cache',
+    'Content-Security-Policy',
+    CONTENT_SECURITY_POLICY,
+    'X-Content-Type-Options',
+    'nosniff',
+    'Referrer-Policy',
+    'no-referrer',
+    'Cross-Origin-Opener-Policy',
+    'same-origin',
+  ]);
 }

@@ -4,7 +4,7 @@ import type { OrderService } from '../../http/index.js';
 import { type Outcome, type Reply, refusal } from '../../http/reply.js';
 import type { ReadRequest } from '../../http/request.js';
 import { pathOf } from '../../http/route.js';
-import { type DocsFile, docsReply } from '../docs/files.js';
+import type { DocsFile } from '../docs/files.js';
 import type { Health, Probes } from './health.js';
 
 /**
@@ -52,7 +52,7 @@ export function withOwnPaths(
       if (file === undefined) return service.respond(head, clientAddress);
       const request = door.read(head, clientAddress);
       return after(door.charge(request), (verdict) =>
-        door.reply(request, verdict, verdict.refusal ?? represent(file, request)),
+        after(verdict.refusal ?? represent(file, request), (settled) => door.reply(request, verdict, settled)),
       );
     },
   };
@@ -105,7 +105,8 @@ function healthOutcome({ isOk, backends }: Health): Outcome {
   return { ...unavailable, fields, body };
 }
 
-function represent(file: DocsFile | Outcome, request: ReadRequest): Outcome {
+function represent(file: DocsFile | Outcome, request: ReadRequest): Outcome | Promise<Outcome> {
   if (!isRead(request)) return NOT_ALLOWED;
-  return 'status' in file ? file : docsReply(file, request);
+  if ('status' in file) return file;
+  return after(file(request), (found) => (found.status === 412 ? refusal('precondition_failed') : found));
 }
