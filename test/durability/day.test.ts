@@ -1,0 +1,339 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { copyFileSync, existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import {
+  answerOf,
+  issueKey,
+  type RunningServer,
+  run,
+  sleep,
+  spawnProgram,
+  startServer,
+  until,
+} from '../server/support/program.js';
+import { ROUNDS, seededRandom } from '../support/rounds.js';
+import { temporaryDirectory } from '../support/temporary-file.js';
+import { type Answer, createClient } from './support/client.js';
+
+const STEPS = 4 * ROUNDS;
+/** How many orders a step imports or cancels. */
+const SOME = 20;
+/** The longest time until a process is killed. Most commands end within this time. */
+const LIFE_MS = 500;
+/** A server sees the changes of a command within a second. A busy machine needs longer. */
+const NOTICED_MS = 10_000;
+const OLD_FILE = new URL('../server/storage/formats/0.1.0.db', import.meta.url);
+
+/** What the database is expected to contain. A world is never changed, only replaced. */
+interface World {
+  /** The status of each order by its id, in ascending order of ids. */
+  readonly orders: ReadonlyMap<bigint, string>;
+  /** Whether each key is revoked, by the id of the key. */
+  readonly keys: ReadonlyMap<string, boolean>;
+}
+
+test(`in a day of ${STEPS} random steps, customers and the operator observe what a small model expects`, async (t) => {
+  const day = await begin(t);
+  const taken: string[] = [];
+  try {
+    for (let step = 0; step < STEPS; step++) {
+      const [name, act] = day.pick(Object.entries(ACTS));
+      taken.push(name);
+      await act(day);
+      // Often the next step has to cope with what a killed process has left.
+      if (day.number(2) === 0) await day.look();
+    }
+    await day.look();
+    assert.equal((await run(['db', 'check'], day)).stderr, '');
+  } finally {
+    t.diagnostic(taken.join(', '));
+  }
+});
+
+type Day = Awaited<ReturnType<typeof begin>>;
+
+/** Begins with the file of an earlier version, and with a key. */
+async function begin(t: TestContext) {
+  const random = seededRandom(t);
+  const cwd = temporaryDirectory();
+  const file = join(cwd, 'store-orders.db');
+  /** The API keys of the day, by id. A restored database may lack some of them. */
+  const apiKeys = new Map<string, string>();
+  const backups: { readonly name: string; readonly world: World }[] = [];
+  let server: RunningServer | undefined;
+  let lastId = 1_000n;
+
+  function number(below: number): number {
+    return Math.floor(random() * below);
+  }
+
+  function pick<T>(values: readonly T[]): T {
+    const value = values[number(values.length)];
+    if (value === undefined) throw new Error('nothing to pick from');
+    return value;
+  }
+
+  /** Observes with commands, because libsql keeps a file open in the process that has closed it. */
+  async function observe(): Promise<World> {
+    const [exported, listed] = await Promise.all([
+      run(['orders', 'export'], { cwd }),
+      answerOf(['keys', 'list'], { cwd }),
+    ]);
+    assert.equal(exported.stderr, '');
+    assert.ok(Array.isArray(listed));
+    const orders = Array.from(
+      exported.stdout.matchAll(/"id":(-?\d+),.*"status":"(\w+)"/g),
+      ([, id = '', status = '']) => [BigInt(id), status] as const,
+    );
+    return { orders: new Map(orders), keys: new Map(listed.map(({ id, revokedAt }) => [id, revokedAt !== undefined])) };
+  }
+
+  /** Lists the orders, or cancels one. Returns `undefined` if the connection broke. */
+  async function ask(keyId: string, id?: bigint): Promise<Answer | undefined> {
+    assert.ok(server);
+    const client = createClient(server.url, apiKeys.get(keyId) ?? '');
+    try {
+      return await (id === undefined ? client.list() : client.cancel(id));
+    } catch {
+      return undefined;
+    } finally {
+      client.close();
+    }
+  }
+
+  async function createKey(): Promise<string> {
+    const { id, key } = await issueKey(cwd, 'enterprise', '--per-minute', '1000000000', '--per-day', '1000000000');
+    apiKeys.set(id, key);
+    return id;
+  }
+
+  copyFileSync(OLD_FILE, file);
+  let world = await observe();
+  const first = await createKey();
+  world = { ...world, keys: new Map([...world.keys, [first, false]]) };
+
+  return {
+    cwd,
+    backups,
+    number,
+    pick,
+    observe,
+    ask,
+    createKey,
+    world: () => world,
+    isRunning: () => server !== undefined,
+    newIds: (count: number) => Array.from({ length: count }, () => ++lastId),
+    /** The ids of the keys of this day: nobody knows the API keys of the earlier version. */
+    keyIds: () => [...world.keys.keys()].filter((id) => apiKeys.has(id)),
+
+    expect(changes: Partial<World>): void {
+      world = { ...world, ...changes };
+    },
+
+    async start(): Promise<void> {
+      server ??= await startServer(t, { cwd }, '--log', 'events');
+    },
+
+    async stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+      const stopped = server;
+      server = undefined;
+      if (stopped !== undefined) assert.equal(await stopped.stop(signal), signal === 'SIGTERM' ? 0 : signal);
+    },
+
+    /** Compares everything that can be observed with the model. */
+    async look(): Promise<void> {
+      assert.deepEqual(await observe(), world);
+      const keyId = [...world.keys].find(([id, isRevoked]) => apiKeys.has(id) && !isRevoked)?.[0];
+      if (server === undefined || keyId === undefined) return;
+      const ids = [...world.orders.keys()].join();
+      await until(async () => {
+        const listed = await ask(keyId);
+        return (
+          listed?.status === 200 && Array.from(listed.body.matchAll(/"id":(-?\d+)/g), ([, id]) => id).join() === ids
+        );
+      }, NOTICED_MS);
+    },
+
+    /**
+     * Runs a command and kills it at a random moment. Then the database must be as before, or as
+     * `after`. Returns whether the command has ended on its own.
+     */
+    async killed(args: readonly string[], after: World, input = ''): Promise<boolean> {
+      const child = spawnProgram(args, { cwd });
+      const exited = once(child, 'exit');
+      child.stdin?.on('error', () => {});
+      child.stdin?.end(input);
+      await Promise.race([exited, sleep(random() * LIFE_MS)]);
+      child.kill('SIGKILL');
+      const [code] = await exited;
+      assert.ok(code === null || code === 0, `exit code ${code}`);
+      const actual = await observe();
+      const [expected] = [...(code === 0 ? [] : [world]), after].filter((possible) => isSame(possible, actual));
+      world = expected ?? after;
+      assert.deepEqual(actual, world);
+      return code === 0;
+    },
+  };
+}
+
+function isSame(a: World, b: World): boolean {
+  const text = ({ orders, keys }: World) => `${[...orders]} ${[...keys].sort()}`;
+  return text(a) === text(b);
+}
+
+function changed(orders: World['orders'], changes: Iterable<readonly [bigint, string]>): World['orders'] {
+  return new Map([...new Map([...orders, ...changes])].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** Returns the ids of orders to import or to cancel. Some of them exist. */
+function someIds({ world, newIds, pick, number }: Day): readonly bigint[] {
+  const existing = [...world().orders.keys()];
+  return [...new Set([...Array.from({ length: number(SOME) }, () => pick(existing)), ...newIds(number(SOME) + 1)])];
+}
+
+function linesOf(orders: readonly (readonly [bigint, string])[]): string {
+  return orders.map(([id, status]) => `{"id":${id},"status":"${status}"}\n`).join('');
+}
+
+/**
+ * Sends cancels of some orders, and checks each response. Returns the pending orders whose cancel
+ * got no response.
+ */
+async function cancel(day: Day): Promise<readonly bigint[]> {
+  const { orders, keys } = day.world();
+  const keyId = day.pick(day.keyIds());
+  const unanswered: bigint[] = [];
+  const cancelled: bigint[] = [];
+  await Promise.all(
+    someIds(day).map(async (id) => {
+      const found = orders.get(id);
+      const expected = found === undefined ? 404 : found === 'pending' ? 204 : 409;
+      const answer = await day.ask(keyId, id);
+      if (answer === undefined) unanswered.push(id);
+      else
+        assert.equal(answer.status, keys.get(keyId) === true ? 401 : expected, `order ${id}, ${found}: ${answer.body}`);
+      if (answer?.status === 204) cancelled.push(id);
+    }),
+  );
+  day.expect({
+    orders: changed(
+      orders,
+      cancelled.map((id) => [id, 'cancelled']),
+    ),
+  });
+  return keys.get(keyId) === true ? [] : unanswered.filter((id) => day.world().orders.get(id) === 'pending');
+}
+
+/** Waits until a server has noticed whether a key is valid. */
+async function noticed(day: Day, keyId: string, status: 200 | 401): Promise<void> {
+  if (day.isRunning()) await until(async () => (await day.ask(keyId))?.status === status, NOTICED_MS);
+}
+
+const ACTS: Readonly<Record<string, (day: Day) => Promise<void>>> = {
+  serve: (day) => day.start(),
+  stop: (day) => day.stop('SIGTERM'),
+  kill: (day) => day.stop('SIGKILL'),
+
+  async cancel(day) {
+    await day.start();
+    assert.deepEqual(await cancel(day), []);
+  },
+
+  async 'cancel, kill'(day) {
+    await day.start();
+    const cancelling = cancel(day);
+    await sleep(day.number(30));
+    await day.stop('SIGKILL');
+    const unanswered = await cancelling;
+    // Each of these orders may be cancelled or not.
+    const { orders } = await day.observe();
+    const done = unanswered.filter((id) => orders.get(id) === 'cancelled');
+    day.expect({
+      orders: changed(
+        day.world().orders,
+        done.map((id) => [id, 'cancelled']),
+      ),
+    });
+  },
+
+  async import(day) {
+    const { orders } = day.world();
+    const given = someIds(day).map((id) => [id, day.pick(['pending', 'shipped'])] as const);
+    const replaces = day.number(2) === 0;
+    const taken = given.findIndex(([id]) => orders.has(id));
+    const args = ['orders', 'import', '-', ...(replaces ? ['--replace'] : [])];
+    const { code, stderr } = await run(args, { cwd: day.cwd, input: linesOf(given) });
+    if (replaces || taken < 0) {
+      assert.deepEqual([code, stderr], [0, '']);
+      day.expect({ orders: changed(orders, given) });
+    } else {
+      assert.equal(code, 1);
+      assert.ok(
+        stderr.startsWith(`store-orders: stdin:${taken + 1}: the id ${given[taken]?.[0]} is already stored`),
+        stderr,
+      );
+    }
+  },
+
+  async 'import, kill'(day) {
+    const given = day.newIds(50 * SOME).map((id) => [id, 'pending'] as const);
+    const after = { ...day.world(), orders: changed(day.world().orders, given) };
+    await day.killed(['orders', 'import', '-'], after, linesOf(given));
+  },
+
+  async ship(day) {
+    const { orders } = day.world();
+    const id = day.pick([...orders.keys()]);
+    const { code } = await run(['orders', 'ship', '--', `${id}`], day);
+    assert.equal(code, orders.get(id) === 'pending' ? 0 : 1);
+    if (code === 0) day.expect({ orders: changed(orders, [[id, 'shipped']]) });
+  },
+
+  async 'create a key'(day) {
+    const keyId = await day.createKey();
+    day.expect({ keys: new Map([...day.world().keys, [keyId, false]]) });
+    await noticed(day, keyId, 200);
+  },
+
+  async 'revoke a key'(day) {
+    const keyId = day.pick(day.keyIds());
+    const { code } = await run(['keys', 'revoke', keyId], day);
+    assert.equal(code, day.world().keys.get(keyId) === true ? 1 : 0);
+    day.expect({ keys: new Map([...day.world().keys, [keyId, true]]) });
+    await noticed(day, keyId, 401);
+  },
+
+  async backup(day) {
+    const name = `${day.newIds(1)}.db`;
+    await answerOf(['db', 'backup', name], day);
+    day.backups.push({ name, world: day.world() });
+  },
+
+  async 'backup, kill'(day) {
+    const name = `${day.newIds(1)}.db`;
+    const hasEnded = await day.killed(['db', 'backup', name], day.world());
+    // A file with this name is a whole backup.
+    if (existsSync(join(day.cwd, name))) day.backups.push({ name, world: day.world() });
+    else assert.ok(!hasEnded);
+  },
+
+  async restore(day) {
+    if (day.backups.length === 0) return;
+    const { name, world } = day.pick(day.backups);
+    const { stderr } = await run(['db', 'restore', name], day);
+    if (day.isRunning()) assert.equal(stderr, 'store-orders: a server runs on store-orders.db; stop it first\n');
+    else {
+      assert.equal(stderr, '');
+      day.expect(world);
+    }
+  },
+
+  async 'restore, kill'(day) {
+    if (day.backups.length === 0) return;
+    await day.stop('SIGTERM');
+    const { name, world } = day.pick(day.backups);
+    await day.killed(['db', 'restore', name], world);
+  },
+};
