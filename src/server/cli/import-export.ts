@@ -93,19 +93,9 @@ async function store(
       }
     }
   } catch (error) {
-    const mistake = mistakeBehind(error);
-    if (mistake === undefined) throw error;
-    return refused(mistake.line, mistake.message);
+    if (error instanceof ImportMistake) return refused(error.line, error.message);
+    throw error;
   }
-}
-
-/**
- * Returns the mistake in the input that has led to this error, if any. A storage may have wrapped
- * the mistake in an error of its own.
- */
-function mistakeBehind(error: unknown): ImportMistake | undefined {
-  if (error instanceof ImportMistake) return error;
-  return error instanceof Error ? mistakeBehind(error.cause) : undefined;
 }
 
 function storedOutcome(count: number, counts: ReadonlyMap<string, number>): Outcome {
