@@ -1,5 +1,6 @@
 import { FIELD_NAMES } from './fields.js';
 import type { Order } from './order.js';
+import type { OrderRecord } from './record.js';
 
 const MEMBERS = FIELD_NAMES.filter((name) => name !== 'id').map((name) => [name, `,"${name}":`] as const);
 
@@ -17,6 +18,11 @@ export function serializeOrder(order: Order): string {
     text += member + (typeof value === 'string' ? serializeString(value) : value);
   }
   return `${text}}`;
+}
+
+/** Serialises a record as {@link serializeOrder} does, with its status. */
+export function serializeRecord(record: OrderRecord): string {
+  return `${serializeOrder(record).slice(0, -1)},"status":${serializeString(record.status)}}`;
 }
 
 /** Serialises the orders as one JSON array. */

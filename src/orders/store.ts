@@ -54,6 +54,19 @@ export function isPages(listed: ListedOrders): listed is OrderPages {
   return !Array.isArray(listed);
 }
 
+/** Returns the first id that `exists` already or occurs twice. */
+export function firstTaken(
+  records: Iterable<{ readonly id: OrderId }>,
+  exists: (id: OrderId) => boolean,
+): OrderId | undefined {
+  const seen = new Set<OrderId>();
+  for (const { id } of records) {
+    if (seen.has(id) || exists(id)) return id;
+    seen.add(id);
+  }
+  return undefined;
+}
+
 /**
  * A store that comes with this package. It has further methods, which its owner calls and the
  * service does not.

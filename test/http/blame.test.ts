@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { OrderServiceOptions } from 'store-orders';
+import { fakeStore } from '../support/fake-store.js';
 import { createShop, KEY, ORDERS } from './support/shop.js';
 
 suite('the service sends a 503 if a function that it was given throws, and a 500 if its own code throws', () => {
@@ -10,8 +11,7 @@ suite('the service sends a 503 if a function that it was given throws, and a 500
   }
 
   /** Accepts a list of any type, because a store may be JavaScript code without type checks. */
-  const listing = (list: () => unknown) =>
-    statusOf({ store: { list: () => Object(list()), cancel: () => 'not_found' } });
+  const listing = (list: () => unknown) => statusOf({ store: fakeStore({ list: () => Object(list()) }) });
 
   const unserialisable: readonly unknown[] = [{ id: 1n, petId: Symbol('no number') }];
   const fail = () => {

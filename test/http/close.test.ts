@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Order } from 'store-orders';
+import { fakeStore } from '../support/fake-store.js';
 import { createShop, KEY, ORDERS } from './support/shop.js';
 
 const GET = { method: 'GET', url: ORDERS, rawHeaders: KEY };
@@ -62,7 +63,7 @@ test('close() waits until a streamed list has been read to its end', async () =>
     yield '{"id":1}';
     yield '{"id":2}';
   }
-  const { service } = createShop({ store: { list, cancel: () => 'not_found' } });
+  const { service } = createShop({ store: fakeStore({ list }) });
   const { body } = await service.respond(GET);
   let isClosed = false;
   const closed = service.close().then(() => {

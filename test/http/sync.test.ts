@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Reply, RequestHead } from 'store-orders';
+import { fakeStore } from '../support/fake-store.js';
 import { createShop, KEY, ORDERS } from './support/shop.js';
 
 test('if authenticate, the limiter and the store are synchronous, respond() returns every reply without a promise', async () => {
@@ -63,7 +64,7 @@ test('a frozen list is serialised only once, but an array that is not frozen is 
   assert.notEqual((await piecesOf(await bodyOf(frozen)))[0], pieces[0], 'a changed list is serialised again');
 
   const orders = [{ id: 1n }];
-  const changing = createShop({ store: { list: () => orders, cancel: () => 'not_found' } });
+  const changing = createShop({ store: fakeStore({ list: () => orders }) });
   assert.equal(await bodyOf(changing), '[{"id":1}]');
   orders.push({ id: 2n });
   assert.equal(await bodyOf(changing), '[{"id":1},{"id":2}]');

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { JsonSyntaxError, parseJson, parseOrderRecord } from 'store-orders';
+import { parseOrderRecord } from 'store-orders';
+import { JsonSyntaxError, parseJson } from '../../src/orders/json.js';
 
 const WHOLE: readonly (readonly [text: string, value: bigint])[] = [
   ['1e0', 1n],

@@ -172,8 +172,8 @@ const FACTORIES: Readonly<Record<string, Row>> = {
 
 /** Exported functions that are not factories, because they create nothing from options. */
 const OTHERS = [
-  'cancelOutcome createApiKey createDateClock createSystemClock isApiKey parseJson parseOrderId parseOrderRecord',
-  'perDay perHour perMinute perSecond principalOf printOpenApiDocument serializeOrder serializeOrders shipOutcome',
+  'cancelOutcome createApiKey createDateClock createSystemClock isApiKey parseOrderId parseOrderRecord',
+  'perDay perHour perMinute perSecond principalOf serializeOpenApiDocument serializeOrder serializeOrders shipOutcome',
 ].flatMap((names) => names.split(' '));
 
 const modules = [root, fastify, fetching, guarding, koa, openapi, postgres, redis, server, sqlite, testing];

@@ -150,7 +150,7 @@ export function createOpenApiDocument(options: OpenApiOptions = {}): OpenApiDocu
  * Serialises the document as JSON. `JSON.stringify` would round the limits of int64 to
  * 9223372036854776000.
  */
-export function printOpenApiDocument(document: OpenApiDocument): string {
+export function serializeOpenApiDocument(document: OpenApiDocument): string {
   return JSON.stringify(document, null, 2)
     .replaceAll('-9223372036854776000', '-9223372036854775808')
     .replaceAll('9223372036854776000', '9223372036854775807');

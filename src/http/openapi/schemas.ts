@@ -19,7 +19,7 @@ export function refer(kind: 'schemas' | 'headers' | 'responses', name: string): 
 }
 
 /**
- * As a number, the maximum of int64 is rounded to 2^63. `printOpenApiDocument` prints both bounds
+ * As a number, the maximum of int64 is rounded to 2^63. `serializeOpenApiDocument` prints both bounds
  * exactly.
  */
 const INT64 = { type: 'integer', format: 'int64', minimum: Number(INT64_MIN), maximum: Number(INT64_MAX) };

@@ -2,7 +2,7 @@ import { type CancelOutcome, cancelOutcome, type OrderStatus, type ShipOutcome, 
 import { isReplacing } from '../options.js';
 import type { Order, OrderId } from '../order.js';
 import { type OrderInput, type OrderRecord, toOrder, toOrderRecords } from '../record.js';
-import type { OwnedOrderStore, PutOptions, PutOutcome } from '../store.js';
+import { firstTaken, type OwnedOrderStore, type PutOptions, type PutOutcome } from '../store.js';
 
 /**
  * An {@link OwnedOrderStore} in memory. Its methods are synchronous, so the service also replies
@@ -67,15 +67,14 @@ export function createMemoryOrderStore(orders: Iterable<OrderInput> = []): Memor
 
     put(orders, options) {
       const replace = isReplacing(options);
-      const added = new Map<OrderId, Entry>();
-      for (const record of toOrderRecords(orders)) {
-        const { id, status } = record;
-        if (!replace && (entries.has(keyOf(id)) || added.has(id))) return { outcome: 'exists', id };
-        added.set(id, { order: Object.freeze(toOrder(record)), status });
-      }
-      for (const [id, entry] of added) {
-        entries.set(keyOf(id), entry);
-        unsorted.set(id, entry.order);
+      const records = toOrderRecords(orders);
+      const taken = replace ? undefined : firstTaken(records, (id) => entries.has(keyOf(id)));
+      if (taken !== undefined) return { outcome: 'exists', id: taken };
+      const added = new Map(records.map((record) => [record.id, record]));
+      for (const [id, record] of added) {
+        const order = Object.freeze(toOrder(record));
+        entries.set(keyOf(id), { order, status: record.status });
+        unsorted.set(id, order);
       }
       return { outcome: 'stored', count: added.size };
     },

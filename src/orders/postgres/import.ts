@@ -7,7 +7,7 @@ import {
   WAIT_FOR_DISK,
 } from '../../databases/postgres/client.js';
 import type { ImportedRecord, ImportOutcome } from '../import.js';
-import { COLUMNS, GIVEN_ROWS, printRecords, REPLACE } from './put.js';
+import { COLUMNS, GIVEN_ROWS, REPLACE, serializeRecords } from './put.js';
 
 /**
  * Only the connection that creates this table sees it. The end of the transaction drops the table.
@@ -39,7 +39,10 @@ export async function importRecords(
     await client.query(CREATE_STAGING);
     let count = 0;
     for await (const batch of batches) {
-      await client.query(ADD, [printRecords(batch.map(({ record }) => record)), `{${batch.map(({ line }) => line)}}`]);
+      await client.query(ADD, [
+        serializeRecords(batch.map(({ record }) => record)),
+        `{${batch.map(({ line }) => line)}}`,
+      ]);
       count += batch.length;
     }
     const refusal = await storeStaged(client, replace);

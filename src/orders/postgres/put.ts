@@ -1,6 +1,6 @@
 import { isUniqueViolation, type PostgresClient, WAIT_FOR_DISK } from '../../databases/postgres/client.js';
 import { FIELD_NAMES, FIELDS } from '../fields.js';
-import { serializeOrder } from '../json.js';
+import { serializeRecord } from '../json.js';
 import type { OrderRecord } from '../record.js';
 import type { PutOutcome } from '../store.js';
 
@@ -8,7 +8,7 @@ const NAMES = [...FIELD_NAMES.map((name) => FIELDS[name].column), 'status'];
 export const COLUMNS = NAMES.join(', ');
 
 /**
- * SQL that converts the text of {@link printRecords} to rows, whose columns are in the order of
+ * SQL that converts the text of {@link serializeRecords} to rows, whose columns are in the order of
  * {@link COLUMNS}.
  */
 export const GIVEN_ROWS = `json_to_recordset($1::text::json)
@@ -47,7 +47,7 @@ export async function putRecords(
   records: readonly OrderRecord[],
   replace: boolean,
 ): Promise<PutOutcome> {
-  const put = () => client.query(replace ? UPSERT : INSERT, [printRecords(records)]);
+  const put = () => client.query(replace ? UPSERT : INSERT, [serializeRecords(records)]);
   const { rows } = await put().catch((error) => {
     // Nothing was stored, because another transaction has committed one of these ids since the
     // statement began. A second attempt finds that order.
@@ -59,10 +59,6 @@ export async function putRecords(
   return { outcome: 'stored', count: Number(count) };
 }
 
-export function printRecords(records: readonly OrderRecord[]): string {
-  return `[${records.map(printRecord).join(',')}]`;
-}
-
-function printRecord(record: OrderRecord): string {
-  return `${serializeOrder(record).slice(0, -1)},"status":${JSON.stringify(record.status)}}`;
+export function serializeRecords(records: readonly OrderRecord[]): string {
+  return `[${records.map(serializeRecord).join(',')}]`;
 }

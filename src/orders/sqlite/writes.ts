@@ -2,7 +2,7 @@ import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js
 import { type CancelOutcome, cancelOutcome, type OrderStatus, type ShipOutcome, shipOutcome } from '../cancellation.js';
 import type { OrderId } from '../order.js';
 import type { OrderRecord } from '../record.js';
-import type { PutOutcome } from '../store.js';
+import { firstTaken, type PutOutcome } from '../store.js';
 import { COLUMN_NAMES, COUNT_REVISION, valuesOf } from './table.js';
 
 /** The functions that write orders. The caller runs each of them inside a transaction. */
@@ -41,14 +41,11 @@ export function prepareWrites(database: SqliteDatabase): OrderWrites {
     },
 
     put(records, replace) {
-      const seen = new Set<OrderId>();
-      for (const { id } of replace ? [] : records) {
-        if (seen.has(id) || statusOf(id) !== undefined) return { outcome: 'exists', id };
-        seen.add(id);
-      }
+      const id = replace ? undefined : firstTaken(records, (id) => statusOf(id) !== undefined);
+      if (id !== undefined) return { outcome: 'exists', id };
       for (const record of records) upsert.run(...valuesOf(record));
       if (records.length > 0) countRevision.run();
-      return { outcome: 'stored', count: replace ? new Set(records.map(({ id }) => id)).size : seen.size };
+      return { outcome: 'stored', count: new Set(records.map(({ id }) => id)).size };
     },
   };
 }

@@ -1,15 +1,14 @@
 import { createReadStream, fstatSync, openSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import type { ImportedRecord } from '../../orders/import.js';
-import { serializeOrder } from '../../orders/json.js';
-import type { OrderRecord } from '../../orders/record.js';
+import { serializeRecord } from '../../orders/json.js';
 import { messageOf } from '../log/message-of.js';
 import { writeText } from '../log/write-text.js';
 import { done, failed, misused, type Outcome } from '../outcome.js';
 import { troubleOf } from '../storage/sqlite.js';
 import type { Storage } from '../storage/storage.js';
 import type { Invocation } from './command.js';
-import { CSV_HEAD, printCsvRow } from './import/csv.js';
+import { CSV_HEAD, serializeCsvRow } from './import/csv.js';
 import { ImportMistake } from './import/mistake.js';
 import { readOrders } from './import/reader.js';
 import { createProgressBar } from './terminal.js';
@@ -159,7 +158,7 @@ async function* jsonTexts(records: Records, asArray: boolean): AsyncGenerator<st
   let mark = asArray ? '[' : '';
   const between = asArray ? ',\n' : '\n';
   for await (const batch of records) {
-    yield mark + batch.map(printRecord).join(between);
+    yield mark + batch.map(serializeRecord).join(between);
     mark = between;
   }
   if (asArray) yield mark === '[' ? '[]\n' : ']\n';
@@ -168,7 +167,7 @@ async function* jsonTexts(records: Records, asArray: boolean): AsyncGenerator<st
 
 async function* csvTexts(records: Records): AsyncGenerator<string> {
   yield `${CSV_HEAD}\n`;
-  for await (const batch of records) yield batch.map((record) => `${printCsvRow(record)}\n`).join('');
+  for await (const batch of records) yield batch.map((record) => `${serializeCsvRow(record)}\n`).join('');
 }
 
 /** Writes the texts to stdout. Stops without an error if the reader has closed the pipe. */
@@ -181,12 +180,4 @@ async function print(texts: AsyncIterable<string>): Promise<Outcome> {
     }
   }
   return { outcome: 'done' };
-}
-
-/**
- * Prints an order for an export: the fields of the API and the status. A status is a lower-case
- * word, so it needs no escaping.
- */
-export function printRecord(record: OrderRecord): string {
-  return `${serializeOrder(record).slice(0, -1)},"status":"${record.status}"}`;
 }

@@ -1,4 +1,4 @@
-import { createOpenApiDocument, printOpenApiDocument } from '../../http/openapi/document.js';
+import { createOpenApiDocument, serializeOpenApiDocument } from '../../http/openapi/document.js';
 import { readSettings } from '../config/read-settings.js';
 import { misused } from '../outcome.js';
 import { type Command, settingOptions } from './command.js';
@@ -13,6 +13,6 @@ export const openApiCommand: Command = {
     const read = readSettings(invocation, ['basePath']);
     if (!read.ok) return misused(read.mistake);
     const { basePath } = read.settings;
-    return { outcome: 'done', text: printOpenApiDocument(createOpenApiDocument({ basePath })) };
+    return { outcome: 'done', text: serializeOpenApiDocument(createOpenApiDocument({ basePath })) };
   },
 };

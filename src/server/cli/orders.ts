@@ -1,12 +1,13 @@
 import { FIELD_NAMES, FIELDS } from '../../orders/fields.js';
 import { type CancelOutcome, type OrderId, parseOrderId, type ShipOutcome } from '../../orders/index.js';
+import { serializeRecord } from '../../orders/json.js';
 import { ORDER_FIELDS, type OrderRecord } from '../../orders/record.js';
 import { printable } from '../log/printable.js';
 import { writeText } from '../log/write-text.js';
 import { failed, misused, type Outcome } from '../outcome.js';
 import type { Storage } from '../storage/storage.js';
 import type { Command, Invocation } from './command.js';
-import { exportJson, exportOrders, importOrders, printRecord, type Records } from './import-export.js';
+import { exportJson, exportOrders, importOrders, type Records } from './import-export.js';
 import { createTable, type Style } from './terminal.js';
 import { STORAGE_OPTIONS, withStorage } from './with-storage.js';
 
@@ -126,7 +127,7 @@ async function showOrder({ orders }: Storage, id: OrderId): Promise<Outcome> {
   const record = await orders.get(id);
   if (record === undefined) return failed(`the order ${id} does not exist`);
   const rows = Object.entries(record).map(([field, value]) => `${field.padEnd(8)}  ${printable(`${value}`)}`);
-  return { outcome: 'done', text: rows.join('\n'), json: printRecord(record) };
+  return { outcome: 'done', text: rows.join('\n'), json: serializeRecord(record) };
 }
 
 const REFUSALS = {

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { digestOf } from '../../http/list/entity-tag.js';
 import { createRepresentations, type Representations } from '../../http/list/representations.js';
-import { createOpenApiDocument, printOpenApiDocument } from '../../http/openapi/document.js';
+import { createOpenApiDocument, serializeOpenApiDocument } from '../../http/openapi/document.js';
 import { renderPage } from './page.js';
 
 /** A file of the documentation: selects the representation for a request. */
@@ -33,7 +33,7 @@ export function readDocsFiles(basePath: string | undefined): ReadonlyMap<string,
   return new Map([
     // The document is serialised at the first request. Serialising it at startup would double the
     // startup time.
-    ['/openapi.json', docsFile('application/json', () => printOpenApiDocument(document()))],
+    ['/openapi.json', docsFile('application/json', () => serializeOpenApiDocument(document()))],
     ['/docs', docsFile('text/html; charset=utf-8', () => renderPage(document(), scripts))],
     ['/docs/icon.svg', docsFile('image/svg+xml', read('server/docs/assets/icon.svg'))],
     ...['base', 'layout', 'console'].map(

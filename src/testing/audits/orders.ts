@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { PLANS } from '../../limits/index.js';
-import { parseJson } from '../../orders/index.js';
+import { parseJson } from '../../orders/json.js';
 import { INT64_MAX, INT64_MIN } from '../../orders/order.js';
 import { assertError } from './assert-error.js';
 import { type Answer, bearer, type Clause, ORDERS, order } from './audit.js';

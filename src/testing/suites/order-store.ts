@@ -1,13 +1,7 @@
 import assert from 'node:assert/strict';
 import { FIELD_NAMES, type OpenOrder } from '../../orders/fields.js';
-import {
-  type ListedOrders,
-  type Order,
-  type OrderId,
-  type OrderInput,
-  type OrderStore,
-  parseJson,
-} from '../../orders/index.js';
+import type { ListedOrders, Order, OrderId, OrderInput, OrderStore } from '../../orders/index.js';
+import { parseJson } from '../../orders/json.js';
 import { INT64_MAX, INT64_MIN } from '../../orders/order.js';
 import { type OrderRecord, parseOrderRecord, toOrder, toOrderRecord } from '../../orders/record.js';
 import { isPages } from '../../orders/store.js';

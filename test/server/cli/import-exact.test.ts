@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { JsonSyntaxError, type OrderRecord, parseJson, parseOrderRecord } from 'store-orders';
-import { CSV_HEAD, printCsvRow } from '../../../src/server/cli/import/csv.js';
+import { type OrderRecord, parseOrderRecord } from 'store-orders';
+import { JsonSyntaxError, parseJson, serializeRecord } from '../../../src/orders/json.js';
+import { CSV_HEAD, serializeCsvRow } from '../../../src/server/cli/import/csv.js';
 import { ImportMistake } from '../../../src/server/cli/import/mistake.js';
 import { readOrders } from '../../../src/server/cli/import/reader.js';
-import { printRecord } from '../../../src/server/cli/import-export.js';
 import { IN_MEMORY, openSqliteStorage, type SqliteStorage } from '../../../src/server/storage/sqlite.js';
 import { int64, orderRecord, orderRecords } from '../../orders/support/order-arbitrary.js';
 import { sampledRuns } from '../../support/sampled.js';
@@ -26,15 +26,15 @@ const spaced = (record: OrderRecord) =>
     .map(([name, value]) => `"${name}"\t: ${typeof value === 'string' ? `"${value}"` : value}`)
     .join(' , ')}}\r`;
 const NOTATIONS: readonly Notation[] = [
-  { format: 'json', head: '', print: printRecord },
+  { format: 'json', head: '', print: serializeRecord },
   { format: 'json', head: '\ufeff \n\n', print: spaced },
-  { format: 'json', head: '', print: (record) => printRecord(record).replace('"id"', String.raw`"\u0069d"`) },
-  { format: 'json', head: '', print: (record) => printRecord(record).replace(/"id":-?[0-9]+/, '$&e0') },
-  { format: 'csv', head: `${CSV_HEAD}\n`, print: printCsvRow },
+  { format: 'json', head: '', print: (record) => serializeRecord(record).replace('"id"', String.raw`"\u0069d"`) },
+  { format: 'json', head: '', print: (record) => serializeRecord(record).replace(/"id":-?[0-9]+/, '$&e0') },
+  { format: 'csv', head: `${CSV_HEAD}\n`, print: serializeCsvRow },
   {
     format: 'csv',
     head: `\ufeff${CSV_HEAD}\r\n\r\n`,
-    print: (record) => `"${printCsvRow(record).replaceAll(',', '","')}"\r`,
+    print: (record) => `"${serializeCsvRow(record).replaceAll(',', '","')}"\r`,
   },
 ];
 
@@ -141,7 +141,7 @@ test('an import reads a line exactly as parseJson does, whether or not JSON.pars
       fc.oneof(
         fc.array(token, { minLength: 1, maxLength: 12 }).map((tokens) => tokens.join('')),
         fc.array(member, { minLength: 1, maxLength: 6 }).map((members) => `{${members.join(',')}}`),
-        orderRecord.map(printRecord),
+        orderRecord.map(serializeRecord),
       ),
       async (line) => {
         const actual = await recordsIn(`{"id":1}\n${line}`).then(

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { createMemoryLimiter, createMemoryOrderStore, PLANS } from 'store-orders';
-import { createOpenApiDocument, printOpenApiDocument } from 'store-orders/openapi';
+import { createOpenApiDocument, serializeOpenApiDocument } from 'store-orders/openapi';
 import { createOrderServer } from 'store-orders/server';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { issueKey, run, startServer, until } from '../support/program.js';
@@ -28,7 +28,7 @@ async function listen(t: TestContext, basePath?: string): Promise<string> {
 }
 
 test('the server and the command "openapi" return the same OpenAPI document for the same base path', async (t) => {
-  const expected = printOpenApiDocument(createOpenApiDocument({ basePath: '/shop/v1' }));
+  const expected = serializeOpenApiDocument(createOpenApiDocument({ basePath: '/shop/v1' }));
   const origin = await listen(t, '/shop/v1');
   const response = await fetch(`${origin}/openapi.json`);
   assert.equal(response.headers.get('content-type'), 'application/json');
@@ -38,7 +38,7 @@ test('the server and the command "openapi" return the same OpenAPI document for 
   assert.equal((await run(['openapi', '--base-path', '/shop/v1'], { cwd })).stdout, `${expected}\n`);
   assert.equal(
     (await run(['openapi', '--json'], { cwd })).stdout,
-    `${printOpenApiDocument(createOpenApiDocument())}\n`,
+    `${serializeOpenApiDocument(createOpenApiDocument())}\n`,
   );
   const wrong = await run(['openapi', '--base-path', 'v1'], { cwd });
   assert.deepEqual([wrong.code, wrong.stdout], [2, '']);

@@ -3,6 +3,7 @@ import { suite, test } from 'node:test';
 import { createMemoryLimiter, createOrderService, PLANS } from 'store-orders';
 import { fetchHandler } from 'store-orders/fetch';
 import { type Audit, type AuditTarget, createTestService, serviceAudits, type TestService } from 'store-orders/testing';
+import { fakeStore } from '../../support/fake-store.js';
 
 type Fetch = (request: Request) => Response | Promise<Response>;
 type Break = (fetch: Fetch, service: TestService) => Fetch;
@@ -208,7 +209,7 @@ suite('the audits', () => {
     for (const createList of [list, () => ({ version: 1, [Symbol.asyncIterator]: list })]) {
       const { url, apiKey } = createTestService();
       const service = createOrderService({
-        store: { list: createList, cancel: () => 'not_found' },
+        store: fakeStore({ list: createList }),
         limiter: createMemoryLimiter(),
         authenticate: (key) => (key === apiKey ? { id: 'auditor', plan: PLANS.business } : undefined),
       });

@@ -6,7 +6,7 @@ import { ImportMistake } from './mistake.js';
 export const CSV_HEAD = ORDER_FIELDS.join(',');
 
 /** Prints one row. No field needs quotes: all are numbers, date-times, booleans or words. */
-export function printCsvRow(record: OrderRecord): string {
+export function serializeCsvRow(record: OrderRecord): string {
   return ORDER_FIELDS.map((column) => record[column] ?? '').join(',');
 }
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
-import { createOpenApiDocument, type OpenApiResponse, printOpenApiDocument } from 'store-orders/openapi';
+import { createOpenApiDocument, type OpenApiResponse, serializeOpenApiDocument } from 'store-orders/openapi';
 import type { Answer } from '../../support/answer.js';
 
 /** The text of the OpenAPI document, as published. */
-export const text = printOpenApiDocument(createOpenApiDocument());
+export const text = serializeOpenApiDocument(createOpenApiDocument());
 export const document = createOpenApiDocument();
 
 const ajv = new Ajv2020({ strict: false });
