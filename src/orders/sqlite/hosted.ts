@@ -68,12 +68,12 @@ export function openSqliteOrderStore(file: string): SqliteFileOrderStore {
 
 /** Creates an order store over a file whose workers host {@link OrderParts}. */
 export function createFileOrders(file: SqliteFile<OrderParts>): SqliteFileOrderStore {
-  const { orders } = file.writer;
+  const { cancel, ship, put } = file.writer.orders;
   const { list, changed } = createFileList(file);
   return {
     list,
-    cancel: (id) => orders.cancel(id),
-    ship: (id) => orders.ship(id),
+    cancel: (id) => cancel(id),
+    ship: (id) => ship(id),
 
     async put(input, options) {
       // Invalid input is rejected here, because a worker's TypeError would arrive as a failure of
@@ -81,7 +81,7 @@ export function createFileOrders(file: SqliteFile<OrderParts>): SqliteFileOrderS
       const replace = isReplacing(options);
       const records = toOrderRecords(input);
       try {
-        return await orders.put(records, { replace });
+        return await put(records, { replace });
       } finally {
         changed();
       }
