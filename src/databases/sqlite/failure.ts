@@ -9,7 +9,7 @@ export type FailureKind =
   | 'late'
   | 'other';
 
-export type Operation = 'open' | 'read' | 'write' | 'use';
+export type FileOperation = 'open' | 'read' | 'write' | 'use';
 
 /**
  * A failure of a database file. Its message is a sentence for the operator with the file, the
@@ -36,7 +36,7 @@ const SYSTEM_CODES: Readonly<Record<string, SqliteResult>> = {
 };
 
 /** Converts an error of a driver or the system into a failure. */
-export function failureOf(error: unknown, file: string, operation: Operation): SqliteFileError {
+export function failureOf(error: unknown, file: string, operation: FileOperation): SqliteFileError {
   if (error instanceof SqliteFileError) return error;
   const kind = resultOf(error) ?? systemResultOf(error) ?? 'other';
   return new SqliteFileError(sentence(kind, textOf(error), file, operation), kind, { cause: error });
@@ -54,7 +54,7 @@ function systemResultOf(error: unknown): SqliteResult | undefined {
   return error instanceof Error && 'code' in error ? SYSTEM_CODES[String(error.code)] : undefined;
 }
 
-export function late(file: string, operation: Operation): SqliteFileError {
+export function late(file: string, operation: FileOperation): SqliteFileError {
   return new SqliteFileError(`cannot ${operation} ${file}: its disk has not answered in time; check the disk`, 'late');
 }
 
@@ -63,7 +63,7 @@ export function isLate(error: unknown): boolean {
   return error instanceof SqliteFileError && error.kind === 'late';
 }
 
-function sentence(kind: FailureKind, text: string, file: string, operation: Operation): string {
+function sentence(kind: FailureKind, text: string, file: string, operation: FileOperation): string {
   switch (kind) {
     case 'busy':
       return `cannot ${operation} ${file}: another process has held its lock for too long (${text}); try again`;

@@ -42,9 +42,10 @@ interface Waiting {
 }
 
 /**
- * How long a call may take, without the calls before it. A write is allowed more time than a read, because an fsync of a busy
- * disk takes a while. A timeout of a write is also worse: the caller does not know whether the
- * write was done. Each record to store adds to the time, even on a disk that does not hang.
+ * How long a call may take, without the calls before it. A write is allowed more time than a read,
+ * because an fsync of a busy disk takes a while. A timeout of a write is also worse: the caller does
+ * not know whether the write was done. Each record to store adds to the time, even on a disk that
+ * does not hang.
  */
 const PATIENCE_MS = { read: 2_000, write: 3_000 };
 const RECORD_MS = 1;
@@ -54,7 +55,7 @@ const RECORD_MS = 1;
  */
 const CLOSE_MS = 5_000;
 const CLOSE_HANGING_MS = 500;
-const LOOK_EVERY_MS = 250;
+const CHECK_EVERY_MS = 250;
 
 /**
  * Creates a worker from the module at `url`, which calls `hostParts`. The worker starts with the
@@ -91,7 +92,7 @@ export function createFileWorker<Parts>(
     const failures: (SqliteFileError | undefined)[] = [];
     for (const answer of answers) {
       const call = settle(answer.id);
-      const failure = 'failure' in answer ? received(answer.failure) : undefined;
+      const failure = 'failure' in answer ? failureFromThread(answer.failure) : undefined;
       failures.push(failure);
       if ('value' in answer) call?.resolve(answer.value);
       else call?.reject(failure);
@@ -121,15 +122,9 @@ export function createFileWorker<Parts>(
   }
 
   /** Sends the calls of one pass of the event loop in one message. */
-  function send(call: WorkerCall): void {
-    if (unsent.length === 0) setImmediate(flush);
-    unsent.push(call);
-  }
-
   function flush(): void {
-    if (unsent.length === 0) return;
     worker ??= start();
-    if (waiting.size > 0) worker.ref();
+    worker.ref();
     worker.postMessage(unsent);
     unsent = [];
   }
@@ -140,7 +135,7 @@ export function createFileWorker<Parts>(
     isWatched = true;
     // `setImmediate` lets Node.js first handle results that arrived while this thread itself was
     // busy.
-    setTimeout(() => setImmediate(rejectLate), LOOK_EVERY_MS).unref();
+    setTimeout(() => setImmediate(rejectLate), CHECK_EVERY_MS).unref();
   }
 
   /** Rejects all calls if the worker has worked on the first of them for too long. */
@@ -164,7 +159,8 @@ export function createFileWorker<Parts>(
       const patienceMs = PATIENCE_MS[operation] + RECORD_MS * recordsIn(parameters);
       waiting.set(id, { sentMs: performance.now(), patienceMs, resolve, reject });
       watch();
-      send({ id, part, method, parameters });
+      if (unsent.length === 0) setImmediate(flush);
+      unsent.push({ id, part, method, parameters });
     });
   }
 
@@ -206,6 +202,6 @@ function recordsIn(parameters: readonly unknown[]): number {
   return parameters.reduce<number>((records, value) => records + (Array.isArray(value) ? value.length : 0), 0);
 }
 
-function received({ message, kind }: SentFailure): SqliteFileError {
+function failureFromThread({ message, kind }: SentFailure): SqliteFileError {
   return new SqliteFileError(message, kind);
 }

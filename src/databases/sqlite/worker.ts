@@ -3,7 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { prepare, type SqliteDatabase } from './database.js';
 import { openSqliteDatabase } from './driver.js';
 import { makeDurable, opening } from './durability.js';
-import { type FailureKind, failureOf, type Operation } from './failure.js';
+import { type FailureKind, type FileOperation, failureOf } from './failure.js';
 import { checkIdentity, createIdentityCheck } from './identity.js';
 import { APPLICATION_ID } from './migration.js';
 
@@ -14,7 +14,7 @@ export interface FileWorkerData {
   readonly file: string;
   /** Identifies the file. See `identityOf`. */
   readonly identity: string;
-  readonly operation: Extract<Operation, 'read' | 'write'>;
+  readonly operation: Extract<FileOperation, 'read' | 'write'>;
 }
 
 /** A call of a method of one of the objects in the worker. */

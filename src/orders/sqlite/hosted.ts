@@ -113,7 +113,7 @@ function createFileList({ reader }: SqliteFile<OrderParts>) {
     const before = { puts, checkedMs: performance.now() };
     try {
       const known = last;
-      const { version, few } = await reader.list.look(known?.version);
+      const { version, few } = await reader.list.checkForChanges(known?.version);
       const changed = few === undefined ? pagesOf(version) : Object.freeze(few);
       last = { version, orders: known?.version === version ? known.orders : changed, ...before };
     } catch (error) {

@@ -62,7 +62,7 @@ export function readRecords(database: SqliteDatabase): Generator<readonly OrderR
 }
 
 /** The state of the list. `version` changes whenever the list changes, by any process. */
-interface Look {
+interface ListState {
   readonly version: string;
   /** All orders. Absent if the caller knows this version, or if there are more than {@link FEW}. */
   readonly few?: readonly Order[];
@@ -71,7 +71,7 @@ interface Look {
 /** Reads the list of a database for another thread. */
 export interface ListReader {
   /** Returns the state of the list for a caller that knows the list of the version `known`. */
-  look(known: string | undefined): Look;
+  checkForChanges(known: string | undefined): ListState;
   /**
    * Returns the next page as UTF-8, or `undefined` after the last one. `reading` is a new number,
    * chosen by the caller, for each reading. All pages of a reading come from one snapshot.
@@ -102,9 +102,9 @@ export function createListReader(database: SqliteDatabase, openAnother: () => Sq
   }
 
   return {
-    look(known) {
+    checkForChanges(known) {
       // The orders are read after the version, so the list may be newer than its version but never
-      // older. If it is newer, the next look reads it again.
+      // older. If it is newer, the next check reads it again.
       const version = String(selectRevision.get()?.['revision']);
       if (version === known) return { version };
       const rows = selectSome.all(FEW + 1n);

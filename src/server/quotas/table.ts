@@ -40,26 +40,26 @@ export interface QuotaTable extends SavedQuotas {
   request(keyId: string, request: QuotaRequest): Promise<void>;
 }
 
-const instant = v.pipe(v.number(), v.safeInteger());
+const integerSchema = v.pipe(v.number(), v.safeInteger());
 const stateSchema = v.object({
   buckets: v.array(
     v.object({
       name: v.string(),
-      windowMs: instant,
+      windowMs: integerSchema,
       refill: v.picklist(['interval', 'continuous']),
-      taken: instant,
-      atMs: instant,
+      taken: integerSchema,
+      atMs: integerSchema,
     }),
   ),
   ban: v.optional(
     v.object({
-      refusedAtMs: instant,
-      forgiven: instant,
-      strikesAtMs: v.array(instant),
-      banEndMs: instant,
-      banMs: instant,
-      level: instant,
-      forgetAtMs: instant,
+      refusedAtMs: integerSchema,
+      forgiven: integerSchema,
+      strikesAtMs: v.array(integerSchema),
+      banEndMs: integerSchema,
+      banMs: integerSchema,
+      level: integerSchema,
+      forgetAtMs: integerSchema,
     }),
   ),
 });

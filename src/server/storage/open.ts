@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs';
 import type { Settings } from '../config/settings.js';
 import type { PostgresStorageOptions } from './postgres.js';
-import { PLACE_SUFFIX, takeServerPlace } from './server-lock.js';
+import { LOCK_SUFFIX, lockForServer } from './server-lock.js';
 import { IN_MEMORY, openNamedSqliteStorage, openServerSqliteStorage, reasonOf, troubleOf } from './sqlite.js';
 import type { OpenOutcome, ServerStorage } from './storage.js';
 
@@ -26,9 +26,9 @@ export async function openServerStorage({ db, databaseUrl }: StorageSettings): P
   let refusal = `another server runs on ${db}; stop it first, or name another file with --db`;
   try {
     // Resolves symbolic links, so that all names of a file share one lock.
-    leave = takeServerPlace(realpathSync(db));
+    leave = lockForServer(realpathSync(db));
   } catch (error) {
-    refusal = troubleOf(error, db + PLACE_SUFFIX, 'open') ?? `cannot open ${db}${PLACE_SUFFIX}: ${reasonOf(error)}`;
+    refusal = troubleOf(error, db + LOCK_SUFFIX, 'open') ?? `cannot open ${db}${LOCK_SUFFIX}: ${reasonOf(error)}`;
   }
   if (leave === undefined) {
     await data.close();

@@ -5,7 +5,7 @@ import { openSqliteDatabase } from '../../databases/sqlite/driver.js';
 import { done, failed, type Outcome } from '../outcome.js';
 import { putInPlace, withCopy } from './backup.js';
 import { fileRefusal, journalRefusal, refusalOf } from './file-check.js';
-import { takeServerPlace } from './server-lock.js';
+import { lockForServer } from './server-lock.js';
 import { reasonOf } from './sqlite.js';
 
 /**
@@ -21,7 +21,7 @@ export function restore(backup: string, file: string): Outcome {
   if (refusal !== undefined) return failed(`${backup}: ${reasonOf(refusal)}`);
   const objection = fileRefusal(target);
   if (objection !== undefined) return failed(`${file}: ${reasonOf(objection)}`);
-  const leave = takeServerPlace(target);
+  const leave = lockForServer(target);
   if (leave === undefined) return failed(`a server runs on ${file}; stop it first`);
   try {
     return withCopy(backup, target, (copy) => {

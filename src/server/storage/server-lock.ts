@@ -5,7 +5,7 @@ import { openSqliteDatabase } from '../../databases/sqlite/driver.js';
  * The suffix of the lock file beside a database. The lock file stays empty. It is not removed while
  * the database exists. Otherwise, two servers could lock two different files.
  */
-export const PLACE_SUFFIX = '-server';
+export const LOCK_SUFFIX = '-server';
 
 /**
  * Locks a database for one server, because two servers would overwrite each other's quotas. `file`
@@ -13,8 +13,8 @@ export const PLACE_SUFFIX = '-server';
  * `undefined` if another server has the lock. The operating system releases the lock of a killed
  * server.
  */
-export function takeServerPlace(file: string): (() => void) | undefined {
-  const place = openSqliteDatabase(file + PLACE_SUFFIX);
+export function lockForServer(file: string): (() => void) | undefined {
+  const place = openSqliteDatabase(file + LOCK_SUFFIX);
   try {
     place.prepare('PRAGMA busy_timeout = 0').get();
     place.exec('BEGIN EXCLUSIVE');

@@ -4,7 +4,7 @@ import { checkFields } from '../../check.js';
 import { prepare, resultOf, type SqliteDatabase } from '../../databases/sqlite/database.js';
 import { checkFileName, createPrivately, openSqliteDatabase } from '../../databases/sqlite/driver.js';
 import { opening } from '../../databases/sqlite/durability.js';
-import { failureOf, type Operation, SqliteFileError, textOf } from '../../databases/sqlite/failure.js';
+import { type FileOperation, failureOf, SqliteFileError, textOf } from '../../databases/sqlite/failure.js';
 import { openSqliteFile, prepareFile } from '../../databases/sqlite/file.js';
 import { createWriteQueue } from '../../databases/sqlite/group-commit.js';
 import { schemaVersions } from '../../databases/sqlite/migration.js';
@@ -17,7 +17,7 @@ import { createQuotaTable, type QuotaTable } from '../quotas/table.js';
 import { refusalOf } from './file-check.js';
 import { damage, problemsOf } from './integrity.js';
 import { type ProgramParts, SCHEMAS } from './program-parts.js';
-import { PLACE_SUFFIX } from './server-lock.js';
+import { LOCK_SUFFIX } from './server-lock.js';
 import type { OpenOutcome, ServerStorage, Storage } from './storage.js';
 
 /** {@link Storage} in one SQLite file. */
@@ -200,7 +200,7 @@ function waitForLocks(database: SqliteDatabase, ms: number): void {
 
 function removeFiles(file: string): void {
   if (file === IN_MEMORY) return;
-  for (const suffix of ['', '-wal', '-shm', PLACE_SUFFIX]) rmSync(file + suffix, { force: true });
+  for (const suffix of ['', '-wal', '-shm', LOCK_SUFFIX]) rmSync(file + suffix, { force: true });
 }
 
 export function noSuchDatabase(file: string): string {
@@ -212,7 +212,7 @@ function cannotOpen(file: string, error: unknown): string {
 }
 
 /** Returns the message for an error of the database file, or `undefined` for any other error. */
-export function troubleOf(error: unknown, file: string, operation: Operation): string | undefined {
+export function troubleOf(error: unknown, file: string, operation: FileOperation): string | undefined {
   const isOfFile = error instanceof SqliteFileError || resultOf(error) !== undefined;
   return isOfFile ? failureOf(error, file, operation).message : undefined;
 }
