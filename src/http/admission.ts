@@ -55,7 +55,7 @@ export function addressPerMinute(quota: number): Plan {
   return createPlan({ name: 'address', policies, partition: 'address' });
 }
 
-export const ADDRESS_PLAN = addressPerMinute(600);
+const ADDRESS_PLAN = addressPerMinute(600);
 
 /** What the front door has decided about a request: who was charged, and whether it may go on. */
 interface Charge {
@@ -68,12 +68,12 @@ interface Charge {
   readonly limitFields: readonly string[];
 }
 
-export interface Passed<P> extends Charge {
+interface Passed<P> extends Charge {
   readonly principal: P;
   readonly refusal: undefined;
 }
 
-export interface Refused extends Charge {
+interface Refused extends Charge {
   readonly principal: Principal | undefined;
   readonly refusal: Outcome;
 }

@@ -21,7 +21,7 @@ export interface FrontDoor extends Admission {
   reply(request: ReadRequest, verdict: Verdict, outcome: Outcome, options?: ReplyOptions): Reply;
 }
 
-export interface ReplyOptions {
+interface ReplyOptions {
   /** What the request asked for. */
   readonly asked?: Asked | undefined;
   /** Whether the connection closes after the reply. */

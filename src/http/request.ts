@@ -40,7 +40,7 @@ export function withTarget(request: RequestHead, url: string): RequestHead {
  * are copied from `headers`. Such a request was not received over HTTP, so it needs no Host. A
  * field of `headers` counts as repeated only if its value is an array.
  */
-export function withRawHeaders(request: RequestHead): RequestHead {
+function withRawHeaders(request: RequestHead): RequestHead {
   // `headers` is read only if necessary, because Node.js builds it on the first read. That takes a
   // tenth of the time of a small request.
   if (request.rawHeaders?.length > 0) return request;
@@ -218,7 +218,7 @@ const TRACEPARENT =
 /**
  * Matches `uri-host [ ":" port ]` with a non-empty host (RFC 9110 §4.2.1, §7.2; RFC 3986 §3.2.2).
  */
-const HOST = /^(?:\[[0-9a-f:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})+)(?::[0-9]*)?$/i;
+const HOST = /^(?:(?!:|$)[\w.~!$&'()*+,;=-]*(?:%[\dA-Fa-f]{2}[\w.~!$&'()*+,;=-]*)*|\[[\dA-Fa-f:.]+\])(?::\d*)?$/;
 
 export function isHost(value: string): boolean {
   return HOST.test(value);
