@@ -5,7 +5,7 @@ import type { Order } from '../order.js';
 import type { OrderRecord } from '../record.js';
 
 /** The columns of a table of orders. */
-export const COLUMNS = `(
+const COLUMNS = `(
       id INTEGER PRIMARY KEY, pet_id INTEGER, quantity INTEGER, ship_date TEXT, complete INTEGER,
       status TEXT NOT NULL) STRICT`;
 
