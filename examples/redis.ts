@@ -5,25 +5,22 @@
  *     REDIS_URL=redis://127.0.0.1:6379 node --import tsx examples/redis.ts
  *     curl -i -H 'Authorization: Bearer open-sesame' http://127.0.0.1:3000/v1/store/orders
  */
-import { subscribe } from 'node:diagnostics_channel';
 import { createServer } from 'node:http';
 import { Redis } from 'ioredis';
 import { createMemoryOrderStore, createOrderService, nodeHandler, PLANS } from 'store-orders';
-import { createRedisLimiter, type LimiterModeMessage } from 'store-orders/redis';
+import { createRedisLimiter } from 'store-orders/redis';
 
 // Tries to reconnect every 500 ms, so that the limits are shared again soon after the Redis server
 // is back.
 const redis = new Redis(process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379', { retryStrategy: () => 500 });
 redis.on('error', () => {});
 
-subscribe('store-orders:limiter', (message) => {
-  const { mode, error } = message as LimiterModeMessage;
-  console.error(`limits are ${mode} now`, error ?? '');
-});
-
 const service = createOrderService({
   store: createMemoryOrderStore([{ id: 9007199254740993n, petId: 7, quantity: 1 }]),
-  limiter: createRedisLimiter({ send: (command) => redis.call(...command) }),
+  limiter: createRedisLimiter({
+    send: (command) => redis.call(...command),
+    onMode: (mode, error) => console.error(`limits are ${mode} now`, error ?? ''),
+  }),
   authenticate: (apiKey) => (apiKey === 'open-sesame' ? { id: 'customer-1', plan: PLANS.free } : undefined),
 });
 

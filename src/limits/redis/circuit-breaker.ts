@@ -59,12 +59,13 @@ export function createCircuitBreaker({ deadlineMs, probe, onChange }: CircuitBre
         if (isOver) return;
         isOver = true;
         clearTimeout(timer);
-        noteFailure(call, error);
         try {
           resolve(failed(error));
         } catch (rethrown) {
           reject(rethrown);
         }
+        // Last, so that the request is decided even if `onChange` throws.
+        noteFailure(call, error);
       }
 
       asked.then((value) => {
