@@ -13,6 +13,11 @@ export interface FieldType<T> {
   readonly name: FieldTypeName;
   readonly sqlite: 'INTEGER' | 'TEXT';
   readonly postgres: 'bigint' | 'text' | 'boolean';
+  /**
+   * The JSON Schema of its values. As a number, the maximum of int64 is rounded to 2^63.
+   * `serializeOpenApiDocument` prints both bounds exactly.
+   */
+  readonly schema: Readonly<Record<string, string | number>>;
   /** Checks a value that comes from outside, and converts it to the type of the field. */
   read(value: unknown): T | Mistake;
   /** Converts a value of a column in SQLite. */
@@ -34,6 +39,7 @@ const INT64: FieldType<bigint> = {
   name: 'int64',
   sqlite: 'INTEGER',
   postgres: 'bigint',
+  schema: { type: 'integer', format: 'int64', minimum: Number(INT64_MIN), maximum: Number(INT64_MAX) },
   read: readInt64,
   fromSqlite: BigInt,
 };
@@ -42,6 +48,12 @@ const SAFE_INTEGER: FieldType<number> = {
   name: 'safe-integer',
   sqlite: 'INTEGER',
   postgres: 'bigint',
+  schema: {
+    type: 'integer',
+    format: 'int64',
+    minimum: Number.MIN_SAFE_INTEGER,
+    maximum: Number.MAX_SAFE_INTEGER,
+  },
   read: readSafeInteger,
   fromSqlite: Number,
 };
@@ -50,6 +62,7 @@ const DATE_TIME: FieldType<string> = {
   name: 'date-time',
   sqlite: 'TEXT',
   postgres: 'text',
+  schema: { type: 'string', format: 'date-time' },
   read: readDateTime,
   fromSqlite: String,
 };
@@ -58,6 +71,7 @@ const BOOLEAN: FieldType<boolean> = {
   name: 'boolean',
   sqlite: 'INTEGER',
   postgres: 'boolean',
+  schema: { type: 'boolean' },
   read: (value) => (typeof value === 'boolean' ? value : { mistake: 'must be true or false' }),
   fromSqlite: (value) => value === 1n,
 };

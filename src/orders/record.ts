@@ -14,12 +14,10 @@ export interface OrderRecord extends Order {
  * An order as the embedding program passes it in. Its ids are bigints or safe integers. The status
  * defaults to `pending`.
  */
-export interface OrderInput {
+export interface OrderInput extends Omit<Order, 'id' | 'petId' | 'quantity'> {
   readonly id: bigint | number;
   readonly petId?: bigint | number | undefined;
   readonly quantity?: bigint | number | undefined;
-  readonly shipDate?: string | undefined;
-  readonly complete?: boolean | undefined;
   readonly status?: OrderStatus | undefined;
 }
 

@@ -1,6 +1,6 @@
 import { MAX_PRINTED_INTEGER } from '../../check.js';
 import { FIELD_NAMES, FIELDS } from '../../orders/fields.js';
-import { INT64_MAX, INT64_MIN, type Order } from '../../orders/order.js';
+import type { Order } from '../../orders/order.js';
 import { errorObject } from '../errors.js';
 import { OPERATIONS, resourceAt } from '../operations.js';
 import { CHALLENGE, INVALID_TOKEN_CHALLENGE } from '../reply.js';
@@ -18,28 +18,9 @@ export function refer(kind: 'schemas' | 'headers' | 'responses', name: string): 
   return { $ref: `#/components/${kind}/${name}` };
 }
 
-/**
- * As a number, the maximum of int64 is rounded to 2^63. `serializeOpenApiDocument` prints both bounds
- * exactly.
- */
-const INT64 = { type: 'integer', format: 'int64', minimum: Number(INT64_MIN), maximum: Number(INT64_MAX) };
-
-/** The schema of each type of field. */
-const TYPES = {
-  int64: INT64,
-  'safe-integer': {
-    type: 'integer',
-    format: 'int64',
-    minimum: Number.MIN_SAFE_INTEGER,
-    maximum: Number.MAX_SAFE_INTEGER,
-  },
-  'date-time': { type: 'string', format: 'date-time' },
-  boolean: { type: 'boolean' },
-};
-
 function property(name: keyof Order): Json {
   const { type, description, example } = FIELDS[name];
-  return { ...TYPES[type.name], description, examples: [example] };
+  return { ...type.schema, description, examples: [example] };
 }
 
 export const EXAMPLE_ID = FIELDS.id.example;
@@ -71,7 +52,7 @@ export function schemas(codes: readonly string[]): Readonly<Record<string, Json>
   return {
     Order: ORDER,
     OrderList: ORDER_LIST,
-    OrderId: { ...INT64, description: 'Order identifier, in decimal digits.' },
+    OrderId: { ...FIELDS.id.type.schema, description: 'Order identifier, in decimal digits.' },
     Error: {
       type: 'object',
       description: 'Every error has this shape.',

@@ -46,7 +46,8 @@ export async function importRecords(
       if (existing !== undefined) {
         return { outcome: 'exists', id: BigInt(existing['id'] ?? 0), line: Number(existing['line']) };
       }
-      database.exec(`INSERT OR REPLACE INTO main.orders SELECT ${COLUMN_NAMES} FROM temp.staging ORDER BY id`);
+      database.exec(`INSERT OR REPLACE INTO main.orders (${COLUMN_NAMES})
+        SELECT ${COLUMN_NAMES} FROM temp.staging ORDER BY id`);
       if (count > 0) database.exec(COUNT_REVISION);
       return { outcome: 'stored', count };
     });

@@ -1,10 +1,9 @@
+import { FIELD_NAMES } from '../../../orders/fields.js';
 import { parseJsonArray } from '../../../orders/json.js';
 import { make, scrollable } from './dom.js';
 
 /** The maximum number of rows. */
 const SHOWN_ORDERS = 100;
-
-const COLUMNS = ['id', 'petId', 'quantity', 'shipDate', 'complete'] as const;
 
 type OnCancel = (id: string, button: HTMLButtonElement) => void;
 
@@ -27,7 +26,7 @@ export function renderOrders(text: string, onCancel: OnCancel): Node[] {
   const orders = `${rows.length} ${rows.length === 1 ? 'order' : 'orders'}`;
   const title = make('h3', '', isCut ? `The first ${orders}` : orders);
   if (rows.length === 0) return [title];
-  const head = make('tr', '', ...[...COLUMNS, 'action'].map(heading));
+  const head = make('tr', '', ...[...FIELD_NAMES, 'action'].map(heading));
   const table = make('table', 'orders', make('thead', '', head), make('tbody', '', ...rows));
   return [title, scrollable('div', 'scroller', 'Orders', table)];
 }
@@ -41,7 +40,7 @@ export function explainInRow(button: HTMLElement, content: Node | undefined): vo
   if (row?.nextElementSibling?.classList.contains('refusal')) row.nextElementSibling.remove();
   if (content === undefined) return;
   const cell = make('td', '', content);
-  cell.colSpan = COLUMNS.length + 1;
+  cell.colSpan = FIELD_NAMES.length + 1;
   row?.after(make('tr', 'refusal', cell));
 }
 
@@ -53,7 +52,7 @@ function heading(name: string): HTMLTableCellElement {
 
 function renderOrder(value: unknown, onCancel: OnCancel): HTMLTableRowElement {
   const fields = new Map<string, unknown>(Object.entries(value ?? {}));
-  const cells = COLUMNS.map((name) => {
+  const cells = FIELD_NAMES.map((name) => {
     const cell = make(name === 'id' ? 'th' : 'td', name, String(fields.get(name) ?? ''));
     cell.dataset['label'] = name;
     if (name === 'id') cell.scope = 'row';
