@@ -2,14 +2,8 @@
  * Creates the service that most examples in this folder mount in their application. This file also
  * defines the orders and the API keys of that application. It does not start a server.
  */
-import {
-  cancelOutcome,
-  createKeyAuthenticator,
-  createMemoryLimiter,
-  createOrderService,
-  type OrderStore,
-  PLANS,
-} from 'store-orders';
+import { createKeyAuthenticator, createMemoryLimiter, createOrderService, type OrderStore, PLANS } from 'store-orders';
+import { cancelOutcome } from 'store-orders/cancellation';
 
 // The host's orders. A real host keeps them in its database, and its `cancel` reads and writes in
 // one transaction.

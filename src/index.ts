@@ -1,3 +1,21 @@
 export * from './http/index.js';
 export * from './limits/index.js';
-export * from './orders/index.js';
+export {
+  type CancelOutcome,
+  createMemoryOrderStore,
+  type ListedOrders,
+  type MaybePromise,
+  type MemoryOrderStore,
+  type Order,
+  type OrderId,
+  type OrderInput,
+  type OrderPages,
+  type OrderRecord,
+  type OrderStatus,
+  type OrderStore,
+  type OwnedOrderStore,
+  type PutOptions,
+  type PutOutcome,
+  parseOrderId,
+  type ShipOutcome,
+} from './orders/index.js';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { parseOrderRecord } from 'store-orders';
+import { parseOrderRecord } from 'store-orders/store';
 import { JsonSyntaxError, parseJson } from '../../src/orders/json.js';
 
 const WHOLE: readonly (readonly [text: string, value: bigint])[] = [

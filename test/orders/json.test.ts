@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type Order, parseOrderRecord, serializeOrder, serializeOrders } from 'store-orders';
+import type { Order } from 'store-orders';
+import { parseOrderRecord, serializeOrder, serializeOrders } from 'store-orders/store';
 import { parseJson } from '../../src/orders/json.js';
 import { orderRecords } from './support/order-arbitrary.js';
 

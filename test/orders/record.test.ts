@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { createMemoryOrderStore, type OrderInput, parseOrderRecord } from 'store-orders';
+import { createMemoryOrderStore, type OrderInput } from 'store-orders';
+import { parseOrderRecord } from 'store-orders/store';
 import { parseJson } from '../../src/orders/json.js';
 import { INT64_MAX, INT64_MIN, orderRecord } from './support/order-arbitrary.js';
 

@@ -10,17 +10,16 @@ import * as postgres from 'store-orders/postgres';
 import * as redis from 'store-orders/redis';
 import * as server from 'store-orders/server';
 import * as sqlite from 'store-orders/sqlite';
+import * as storing from 'store-orders/store';
 import * as testing from 'store-orders/testing';
 
 const store = root.createMemoryOrderStore();
 const limiter = root.createMemoryLimiter();
-const clock = testing.createManualClock();
 const parts = { store, limiter, authenticate: () => undefined };
 const { store: _, ...admission } = parts;
 const service = root.createOrderService(parts);
 const guard = guarding.createGuard(admission);
 const pool = { query: async () => ({ rows: [] }) };
-const saved = { limiter, clock, table: { load: () => [], pending: () => [], save() {} } };
 const orderTable = { table: 'orders', columns: { id: 'id', status: 'status' } };
 const plan = { name: 'p', policies: [root.perMinute(1)] };
 
@@ -137,22 +136,6 @@ const FACTORIES: Readonly<Record<string, Row>> = {
       ['backends.db: ', { ...parts, backends: { db: 'ok' } }],
     ],
   },
-  createPostgresKeyRing: {
-    good: [pool],
-    names: /^pool: /,
-    wrong: [['clock: ', pool, {}]],
-    isOpen: true,
-  },
-  openPostgresStorage: { good: ['postgres://127.0.0.1:1/orders', {}], names: /^(?:url: |frobnicate: )/ },
-  openSqliteStorage: { good: ['nowhere/orders.db', {}], names: /^(?:file: |frobnicate: )/ },
-  withSavedQuotas: {
-    good: [saved],
-    names: /^(?:options|limiter|frobnicate): /,
-    wrong: [
-      ['clock: ', { ...saved, clock: {} }],
-      ['table: ', { ...saved, table: undefined }],
-    ],
-  },
   createManualClock: { good: [0], accepts: [undefined, 7], names: /^startMs: /, isOpen: true },
   createTestService: {
     good: [{}],
@@ -172,11 +155,11 @@ const FACTORIES: Readonly<Record<string, Row>> = {
 
 /** Exported functions that are not factories, because they create nothing from options. */
 const OTHERS = [
-  'cancelOutcome createApiKey createDateClock createSystemClock isApiKey parseOrderId parseOrderRecord',
+  'cancelOutcome createDateClock createSystemClock parseOrderId parseOrderRecord',
   'perDay perHour perMinute perSecond principalOf serializeOpenApiDocument serializeOrder serializeOrders shipOutcome',
 ].flatMap((names) => names.split(' '));
 
-const modules = [root, fastify, fetching, guarding, koa, openapi, postgres, redis, server, sqlite, testing];
+const modules = [root, fastify, fetching, guarding, koa, openapi, postgres, redis, server, sqlite, storing, testing];
 const exported = new Map(modules.flatMap((module) => Object.entries<unknown>({ ...module })));
 
 /**

@@ -1,4 +1,5 @@
-import { type Order, type OrderPages, type OrderStore, serializeOrder } from 'store-orders';
+import type { Order, OrderPages, OrderStore } from 'store-orders';
+import { serializeOrder } from 'store-orders/store';
 
 /** Creates a store that lists no orders and finds none, except as given. */
 export function fakeStore({ list = () => [], cancel = () => 'not_found' }: Partial<OrderStore> = {}): OrderStore {

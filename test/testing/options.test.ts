@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createMemoryLimiter, createMemoryOrderStore, createOrderService } from 'store-orders';
-import { createOrderServer, withSavedQuotas } from 'store-orders/server';
+import { createOrderServer } from 'store-orders/server';
 import { createManualClock, createTestService } from 'store-orders/testing';
+import { withSavedQuotas } from '../../dist/server/quotas/saved-limiter.js';
 
 const parts = {
   store: createMemoryOrderStore(),

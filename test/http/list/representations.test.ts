@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import { type ListedOrders, type Order, serializeOrders } from 'store-orders';
+import type { ListedOrders, Order } from 'store-orders';
+import { serializeOrders } from 'store-orders/store';
 import { fakeStore } from '../../support/fake-store.js';
 import { type Answer, trioOf } from '../support/answer.js';
 import { createShop, KEY, ORDERS } from '../support/shop.js';

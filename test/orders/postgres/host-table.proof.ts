@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type OrderStore, serializeOrders } from 'store-orders';
+import type { OrderStore } from 'store-orders';
 import { createMappedOrderStore, type PostgresOrderTable } from 'store-orders/postgres';
+import { serializeOrders } from 'store-orders/store';
 import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
 import { TELLING_IDS } from '../support/order-arbitrary.js';
 

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
-import { createMemoryOrderStore, type OrderPages, type OrderStore, serializeOrders } from 'store-orders';
+import { createMemoryOrderStore, type OrderPages, type OrderStore } from 'store-orders';
 import { openSqliteDatabase, openSqliteOrderStore } from 'store-orders/sqlite';
+import { serializeOrders } from 'store-orders/store';
 import { temporaryFile } from '../../support/temporary-file.js';
 import { orderRecord } from '../support/order-arbitrary.js';
 

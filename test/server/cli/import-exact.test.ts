@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type OrderRecord, parseOrderRecord } from 'store-orders';
+import type { OrderRecord } from 'store-orders';
+import { parseOrderRecord } from 'store-orders/store';
 import { JsonSyntaxError, parseJson, serializeRecord } from '../../../src/orders/json.js';
 import { CSV_HEAD, serializeCsvRow } from '../../../src/server/cli/import/csv.js';
 import { ImportMistake } from '../../../src/server/cli/import/mistake.js';

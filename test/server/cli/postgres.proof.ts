@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import pg from 'pg';
-import { openPostgresStorage } from 'store-orders/server';
+import { openPostgresStorage } from '../../../dist/server/storage/postgres.js';
 import { createDatabase } from '../../databases/postgres/support/database.js';
 import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';

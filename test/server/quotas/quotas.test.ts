@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createMemoryLimiter, createPlan, perDay, perMinute } from 'store-orders/limiter';
-import { openSqliteStorage, type SqliteStorage, withSavedQuotas } from 'store-orders/server';
 import { openSqliteDatabase } from 'store-orders/sqlite';
 import { createManualClock } from 'store-orders/testing';
+import { withSavedQuotas } from '../../../dist/server/quotas/saved-limiter.js';
+import { openSqliteStorage, type SqliteStorage } from '../../../dist/server/storage/sqlite.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 
 const plan = createPlan({ name: 'small', policies: [perMinute(3), perDay(5)], ban: { after: 2, graceMs: 0 } });

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createMemoryLimiter, createPlan, perDay } from 'store-orders/limiter';
-import { openSqliteStorage, withSavedQuotas } from 'store-orders/server';
 import { createManualClock } from 'store-orders/testing';
+import { withSavedQuotas } from '../../../dist/server/quotas/saved-limiter.js';
+import { openSqliteStorage } from '../../../dist/server/storage/sqlite.js';
 
 test('refusals that count towards a ban are saved with their times, and still count after a restart', async (t) => {
   const opened = openSqliteStorage(':memory:', { create: true });

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { copyFileSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import type { OrderRecord } from 'store-orders';
-import { openSqliteStorage } from 'store-orders/server';
 import { openSqliteDatabase, openSqliteOrderStore } from 'store-orders/sqlite';
+import { openSqliteStorage } from '../../../dist/server/storage/sqlite.js';
 import { temporaryFile } from '../../support/temporary-file.js';
 
 // The files in `formats` were written by earlier versions: see support/old-file-process.ts.

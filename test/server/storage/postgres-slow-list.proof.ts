@@ -4,7 +4,7 @@ import { Agent, get, type IncomingMessage } from 'node:http';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { openPostgresStorage } from 'store-orders/server';
+import { openPostgresStorage } from '../../../dist/server/storage/postgres.js';
 import { createDatabase } from '../../databases/postgres/support/database.js';
 import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
 import { createListScan } from '../../support/list-scan.js';

@@ -1,12 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  createMemoryOrderStore,
-  type MemoryOrderStore,
-  type OrderRecord,
-  type OrderStore,
-  serializeOrder,
-} from 'store-orders';
+import { createMemoryOrderStore, type MemoryOrderStore, type OrderRecord, type OrderStore } from 'store-orders';
+import { serializeOrder } from 'store-orders/store';
 import { orderStoreSuite } from 'store-orders/testing';
 import { failures } from './support/failures.js';
 
