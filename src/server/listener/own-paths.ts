@@ -1,7 +1,7 @@
 import type { FrontDoor } from '../../http/front-door.js';
-import { after } from '../../http/host-call.js';
+import { after, attempt } from '../../http/host-call.js';
 import type { OrderService } from '../../http/index.js';
-import { type Outcome, type Reply, refusal } from '../../http/reply.js';
+import { failed, type Outcome, type Reply, refusal } from '../../http/reply.js';
 import type { ReadRequest } from '../../http/request.js';
 import { pathOf } from '../../http/route.js';
 import type { DocsFile } from '../docs/files.js';
@@ -52,7 +52,9 @@ export function withOwnPaths(
       if (file === undefined) return service.respond(head, clientAddress);
       const request = door.read(head, clientAddress);
       return after(door.charge(request), (verdict) =>
-        after(verdict.refusal ?? represent(file, request), (settled) => door.reply(request, verdict, settled)),
+        after(verdict.refusal ?? attempt(() => represent(file, request), failed), (settled) =>
+          door.reply(request, verdict, settled),
+        ),
       );
     },
   };
