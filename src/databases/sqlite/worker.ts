@@ -58,6 +58,8 @@ interface OpenFile {
 export function hostParts(createParts: (database: SqliteDatabase, openAnother: () => SqliteDatabase) => object): void {
   const { file, identity, operation }: FileWorkerData = workerData;
   let open: OpenFile | undefined;
+  /** Whether the last check succeeded. If it did, the next calls are checked only afterwards. */
+  let isThere = false;
   let answers: WorkerAnswer[] = [];
 
   function openFile(): OpenFile {
@@ -90,7 +92,7 @@ export function hostParts(createParts: (database: SqliteDatabase, openAnother: (
   function receive(calls: readonly WorkerCall[]): void {
     try {
       open ??= openFile();
-      open.check();
+      if (!isThere) open.check();
       for (const one of calls) void call(open.parts, one);
     } catch (error) {
       for (const { id } of calls) answer({ id, failure: sent(error) });
@@ -119,7 +121,9 @@ export function hostParts(createParts: (database: SqliteDatabase, openAnother: (
     try {
       // A result that was read from or written to a file without a name must not be used.
       open?.check();
+      isThere = true;
     } catch (error) {
+      isThere = false;
       sending = sending.map(({ id }) => ({ id, failure: sent(error) }));
     }
     parentPort?.postMessage(sending, sending.flatMap(memoryOf));
