@@ -1,5 +1,4 @@
-import type { Admission, AdmissionOptions, Verdict } from './admission.js';
-import { createAdmission } from './admission.js';
+import { type Admission, type AdmissionOptions, createAdmission, type Verdict } from './admission.js';
 import { causeOf, createFailureWarning, type ReplyMessage, replies, type UnheardFailure } from './channel.js';
 import { type ClientAddress, resolveAddress } from './client-address.js';
 import { isStream, type Outcome, type Reply } from './reply.js';

@@ -97,8 +97,9 @@ export function createServiceBehind(door: FrontDoor, options: OrderServiceOption
   const operations: Readonly<Record<OperationName, Perform>> = { listOrders, cancelOrder };
 
   function serve(request: ReadRequest, verdict: Verdict): MaybePromise<Reply> {
-    const { refusal } = verdict;
-    if (refusal !== undefined) return door.reply(request, verdict, refusal, { isLast: inFlight.isClosed });
+    if (verdict.refusal !== undefined) {
+      return door.reply(request, verdict, verdict.refusal, { isLast: inFlight.isClosed });
+    }
     const asked = router.ask(request);
     const outcome = asked.refusal ?? attempt(() => operations[asked.operation](request, asked.orderId), failed);
     return after(outcome, (settled) => door.reply(request, verdict, settled, { asked, isLast: inFlight.isClosed }));
