@@ -23,6 +23,9 @@ const SLICE = 512;
 /** The event loop runs after at least this many bytes. Joining and hashing them takes 0.1 ms. */
 const BYTES_BETWEEN_PAUSES = 32_768;
 
+/** The least size of a piece that many readers share. Writing larger pieces takes less time. */
+const SHARED_BYTES = 131_072;
+
 /** Serialises an array of orders. If there are many, the event loop runs between their slices. */
 export function serializeArray(orders: readonly Order[]): SerializedList | Promise<SerializedList> {
   if (orders.length > SLICE) return serializePages(slices(orders));
@@ -45,15 +48,24 @@ async function* slices(orders: readonly Order[]): AsyncGenerator<string> {
 export async function serializePages(pages: Pages): Promise<SerializedList> {
   const hash = createHash('sha256');
   const pieces: Uint8Array[] = [];
+  let small: Uint8Array[] = [];
+  let smallBytes = 0;
   let bytes = 0;
   for await (const piece of joinPages(pages)) {
     hash.update(piece);
-    pieces.push(piece);
+    small.push(piece);
+    smallBytes += piece.length;
+    if (smallBytes >= SHARED_BYTES) {
+      pieces.push(Buffer.concat(small));
+      small = [];
+      smallBytes = 0;
+    }
     bytes += piece.length;
     if (bytes < BYTES_BETWEEN_PAUSES) continue;
     bytes = 0;
     await new Promise((resolve) => setImmediate(resolve));
   }
+  pieces.push(Buffer.concat(small));
   return { body: sharedBody(pieces), digest: endDigest(hash) };
 }
 
