@@ -10,7 +10,7 @@ import { forEachField, type Reply } from '../reply.js';
 import { type RequestHead, withTarget } from '../request.js';
 import type { OrderService } from '../service.js';
 import { attachTo } from './node-server.js';
-import { createPipelining, isWaiting } from './pipelining.js';
+import { createPipelining, isWaiting, stopReading } from './pipelining.js';
 import { withVary } from './vary.js';
 
 /** A client that takes nothing of a response for this long is disconnected. */
@@ -101,6 +101,7 @@ export function nodeHandler(service: OrderService, options: NodeMountOptions = {
 
   function write(request: NodeRequest, response: HttpResponse, reply: Reply): void | Promise<void> {
     onReply?.(request, reply);
+    if (reply.isOverLimit && reply.charged === 'address' && !('stream' in request)) stopReading(request.socket);
     return send(response, reply);
   }
 

@@ -1,5 +1,7 @@
 import { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+// This import is necessary, because tests with fake timers replace the global `setImmediate`.
+import { setImmediate } from 'node:timers';
 
 /** How many requests of one connection can wait for earlier responses. */
 const MOST_WAITING = 16;
@@ -23,7 +25,8 @@ export function createPipelining(): (response: ServerResponse, start?: () => voi
     waiting.set(socket, count);
     response.once('socket', () => {
       waiting.set(socket, (waiting.get(socket) ?? 1) - 1);
-      if (start !== undefined) process.nextTick(start);
+      // One request of a connection in each pass of the event loop leaves time for the others.
+      if (start !== undefined) setImmediate(start);
     });
     if (count < MOST_WAITING) return;
     response.shouldKeepAlive = false;
