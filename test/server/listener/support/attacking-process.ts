@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 // Attacks a server on this machine for some seconds, from many addresses of the loopback interface.
 // Then prints its figures as one JSON object, and exits.
 
-const [attack = '', portText = '', secondsText = '', countText = ''] = process.argv.slice(2);
+const [attack = '', portText = '', secondsText = '', countText = '', from = ''] = process.argv.slice(2);
 const port = Number(portText);
 const count = Number(countText);
 const endMs = performance.now() + Number(secondsText) * 1_000;
@@ -22,8 +22,13 @@ interface Figures {
 
 const figures: Record<string, Figures> = {};
 
-/** Returns the source address of a connection. Four connections share each address. */
+/**
+ * Returns the source address of a connection: `from`, or one of that many addresses. By default,
+ * four connections share each address.
+ */
 function addressOf(index: number): string {
+  if (from.includes('.')) return from;
+  if (from !== '') return `127.0.100.${1 + (index % Number(from))}`;
   const host = 2 + (index >> 2);
   return `127.0.${1 + Math.floor(host / 250)}.${1 + (host % 250)}`;
 }
@@ -77,6 +82,16 @@ const ATTACKS: Readonly<Record<string, (socket: Socket, path: string, figure: Fi
     flood(socket.resume(), ...pipelined(path, `Authorization: Bearer ${key}\r\n`), figure);
   },
   connections: (socket) => socket.resume().end(),
+  silence: (socket) => socket.resume(),
+  'line breaks': (socket, path, figure) => {
+    socket.resume().write(request(path));
+    figure.requests++;
+    every(socket, 1_000, () => socket.write('\r\n'));
+  },
+  'forty at a time': (socket, path, figure) => {
+    socket.resume().write(request(path).repeat(40));
+    figure.requests += 40;
+  },
 };
 
 const MIXTURE = ['slow heads', 'slow bodies', 'slow readers', 'pipeliners', 'non-readers'];

@@ -14,17 +14,21 @@ export interface AttackFigures {
   readonly longestMs: number;
 }
 
-/** Runs an attack in a separate process; see attacking-process.ts. */
+/**
+ * Runs an attack in a separate process; see attacking-process.ts. `from` is the attacker's address,
+ * or the number of its addresses.
+ */
 export async function attack(
   kind: string,
   url: URL,
   seconds: number,
   connections: number,
+  from = '',
 ): Promise<Readonly<Record<string, AttackFigures>>> {
   // A real attacker has its own machine. Here, a low priority keeps the attack from slowing the
   // customers down.
   const command = ['-n', '10', process.execPath, '--import', 'tsx', ATTACKER];
-  const child = spawn('nice', [...command, kind, url.port, `${seconds}`, `${connections}`], {
+  const child = spawn('nice', [...command, kind, url.port, `${seconds}`, `${connections}`, from], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   return JSON.parse(await text(child.stdout));
@@ -41,9 +45,12 @@ export interface Customer {
   stop(): Promise<void>;
 }
 
-/** Starts `clients` concurrent clients, each of which pauses for `pauseMs` after each response. */
-export function customer(url: URL, apiKey: string, clients: number, pauseMs: number): Customer {
-  const agent = new Agent({ keepAlive: true, maxSockets: clients });
+/**
+ * Starts `clients` concurrent clients, each of which pauses for `pauseMs` after each response.
+ * Newcomers open a new connection for each request.
+ */
+export function customer(url: URL, apiKey: string, clients: number, pauseMs: number, isNewcomer = false): Customer {
+  const agent = new Agent({ keepAlive: !isNewcomer, maxSockets: clients });
   const failures: string[] = [];
   let latencies: number[] = [];
   let isStopped = false;
