@@ -32,7 +32,7 @@ export type ReadSettings =
 export const CONFIG_VARIABLE = 'STORE_ORDERS_CONFIG';
 
 /** The flag, variable or file entry that sets a setting. */
-export interface SettingSource {
+interface SettingSource {
   /** The value as given, before it is parsed. */
   readonly value: unknown;
   /**

@@ -58,7 +58,7 @@ export interface KeyRingOptions {
   isUnchangeable?(error: unknown): boolean;
 }
 
-export type KeyRotation = IssuedKey | Exclude<KeyChange, 'changed'>;
+type KeyRotation = IssuedKey | Exclude<KeyChange, 'changed'>;
 
 export type KeyChange = 'changed' | 'already_revoked' | 'not_found';
 

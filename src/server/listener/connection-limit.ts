@@ -19,7 +19,7 @@ export function connectionLimit(): number {
 /**
  * Returns how many files this process may have open, or infinity if the system reports no limit.
  */
-export function openFilesLimit(): number {
+function openFilesLimit(): number {
   try {
     const limits = readFileSync('/proc/self/limits', 'latin1');
     return Number(/^Max open files +(\d+)/m.exec(limits)?.[1] ?? Number.POSITIVE_INFINITY);
