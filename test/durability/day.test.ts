@@ -203,7 +203,8 @@ function linesOf(orders: readonly (readonly [bigint, string])[]): string {
  */
 async function cancel(day: Day): Promise<readonly bigint[]> {
   const { orders, keys } = day.world();
-  const keyId = day.pick(day.keyIds());
+  const valid = day.keyIds().filter((id) => keys.get(id) === false);
+  const keyId = day.pick(valid.length > 0 && day.number(4) > 0 ? valid : day.keyIds());
   const unanswered: bigint[] = [];
   const cancelled: bigint[] = [];
   await Promise.all(
@@ -321,6 +322,10 @@ const ACTS: Readonly<Record<string, (day: Day) => Promise<void>>> = {
 
   async restore(day) {
     if (day.backups.length === 0) return;
+    const before = day.pick(['as it is', 'SIGTERM', 'SIGKILL'] as const);
+    // A killed server leaves its log, and nobody opens the file before the restore.
+    if (before === 'SIGKILL') await ACTS['cancel']?.(day);
+    if (before !== 'as it is') await day.stop(before);
     const { name, world } = day.pick(day.backups);
     const { stderr } = await run(['db', 'restore', name], day);
     if (day.isRunning()) assert.equal(stderr, 'store-orders: a server runs on store-orders.db; stop it first\n');
@@ -332,7 +337,7 @@ const ACTS: Readonly<Record<string, (day: Day) => Promise<void>>> = {
 
   async 'restore, kill'(day) {
     if (day.backups.length === 0) return;
-    await day.stop('SIGTERM');
+    await day.stop(day.pick(['SIGTERM', 'SIGKILL']));
     const { name, world } = day.pick(day.backups);
     await day.killed(['db', 'restore', name], world);
   },
