@@ -40,8 +40,8 @@ export interface PostgresOrderStore extends OwnedOrderStore {
  * Every method is one statement and one round trip. Concurrent cancels share a statement, and so do
  * concurrent lists. The exception is `list` with 2,000 orders or more. Such a list is read from one
  * snapshot, on a connection that is held until the client has read the list or hung up. Long lists
- * hold at most four connections of the pool. While another list waits for a connection, a client
- * that reads less than about 1 MB per second may have its list aborted.
+ * hold at most four connections of the pool. A further list fails if none is free within 5 s. So
+ * does a cancel of an order that another transaction keeps locked for 5 s.
  *
  * A statement whose reply is lost is never sent again, because it may have run: the call rejects.
  * Timeouts for a server that does not respond at all are set on the pool:

@@ -1,4 +1,3 @@
-import { checkMethods } from '../../check.js';
 import { type PostgresClient, queryOften, WAIT_FOR_DISK } from '../../databases/postgres/client.js';
 import type { Schemas } from '../../databases/postgres/migration.js';
 import { type Clock, createSystemClock } from '../../limits/index.js';
@@ -61,9 +60,6 @@ export function createPostgresKeyRing(
   pool: PostgresClient,
   clock: Pick<Clock, 'nowMs'> = createSystemClock(),
 ): KeyRing {
-  checkMethods('pool', pool, ['query']);
-  checkMethods('clock', clock, ['nowMs']);
-
   async function change(statement: string, id: string, value: string): Promise<KeyChange> {
     const [row] = (await pool.query(statement, [id, value])).rows;
     if (row === undefined) return 'not_found';
