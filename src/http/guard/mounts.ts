@@ -4,7 +4,8 @@ import { checkFields, checkFunction, checkMethods } from '../../check.js';
 import type { Principal } from '../admission.js';
 import type { FetchMountOptions } from '../mounts/fetch.js';
 import { headOf, ipOf, toResponse } from '../mounts/fetch-conversion.js';
-import { frameworkAddress, type NodeMountOptions, type NodeRequest, originalHead, send } from '../mounts/node.js';
+import { frameworkAddress, type NodeMountOptions, type NodeRequest, originalHead } from '../mounts/node.js';
+import { send } from '../mounts/node-reply.js';
 import { forEachField } from '../reply.js';
 import type { Guard, GuardOutcome } from './guard.js';
 
@@ -21,7 +22,7 @@ export function principalOf(request: NodeRequest): Principal | undefined {
  */
 export function nodeGuard(
   guard: Guard,
-  options: NodeMountOptions = {},
+  options: Pick<NodeMountOptions, 'clientAddress'> = {},
 ): (request: NodeRequest, response: ServerResponse | Http2ServerResponse, next: () => void) => void {
   checkMethods('guard', guard, ['admit']);
   checkFields('options', options, ['clientAddress']);

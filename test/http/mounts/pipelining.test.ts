@@ -4,6 +4,7 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fastify } from 'fastify';
 import Koa from 'koa';
+import inject from 'light-my-request';
 import { createPlan, type OrderService, perMinute } from 'store-orders';
 import { fastifyPlugin } from 'store-orders/fastify';
 import { nodeHandler } from 'store-orders/handler';
@@ -99,3 +100,9 @@ for (const [name, mount] of Object.entries(MOUNTS)) {
     socket.destroy();
   });
 }
+
+test('the handler also answers a request over the limit of its address that came over no connection', async () => {
+  const addressPlan = createPlan({ name: 'address', partition: 'address', policies: [perMinute(1)] });
+  const handle = nodeHandler(createShop({ addressPlan }).service);
+  for (const status of [401, 429]) assert.equal((await inject(handle, { url: ORDERS })).statusCode, status);
+});
