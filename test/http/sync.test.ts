@@ -51,7 +51,7 @@ test('a frozen list is serialised only once, but an array that is not frozen is 
   const frozen = createShop();
   const bodyOf = async ({ service }: Pick<ReturnType<typeof createShop>, 'service'>) =>
     (await service.respond({ method: 'GET', url: ORDERS, rawHeaders: KEY })).body;
-  frozen.store.put(Array.from({ length: 10_000 }, (_, i) => ({ id: 1_000 + i })));
+  frozen.store.put(Array.from({ length: 100_000 }, (_, i) => ({ id: 1_000 + i, petId: 7 })));
   const first = await bodyOf(frozen);
   assert.ok(typeof first === 'object' && Symbol.asyncIterator in first, 'a long list is sent in pieces');
   const pieces = await piecesOf(first);

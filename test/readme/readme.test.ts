@@ -51,15 +51,12 @@ test('the code block "Test your client" of the README passes', async () => {
   assert.equal(status, 0);
 });
 
-test('the README lists every subpath of the package, in at most 130 lines', () => {
+test('the README lists every subpath of the package', () => {
   const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   for (const path of Object.keys(exports)) {
     if (path !== './package.json')
       assert.match(readme, new RegExp(`\\| \`${path.replace('.', 'store-orders')}\` +\\|`));
   }
-  const lines = readme.trimEnd().split('\n');
-  assert.ok(lines.length <= 130);
-  for (const line of lines) assert.ok(line.length <= 100 || line.startsWith('|'), line);
 });
 
 test('the examples in doc comments run without errors', async () => {

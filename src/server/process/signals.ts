@@ -19,10 +19,21 @@ export function firstSignal(): Promise<NodeJS.Signals> {
       const nowMs = performance.now();
       firstMs ??= nowMs;
       resolve(signal);
-      if (nowMs - firstMs > ECHO_MS) process.exit(128 + constants.signals[signal]);
+      if (nowMs - firstMs > ECHO_MS) endBy(signal);
     }
     for (const signal of SIGNALS) process.on(signal, onSignal);
   });
+}
+
+/**
+ * Ends the process as the signal ends a process without a handler. `process.exit` alone would first
+ * stop the workers, one of which may be waiting in the code of a SQLite driver.
+ */
+function endBy(signal: NodeJS.Signals): never {
+  process.removeAllListeners(signal);
+  process.kill(process.pid, signal);
+  // Process 1 of a container ignores a signal without a handler.
+  process.exit(128 + constants.signals[signal]);
 }
 
 /**

@@ -5,7 +5,7 @@ import type { KeyState } from '../../limits/index.js';
 
 /**
  * A change of a key's quota. A command writes the change into the database, because the running
- * server has the quotas in memory. Whoever loads the quotas reads the change there and applies it.
+ * server has the quotas in memory. The process that loads the quotas reads the change there and applies it.
  * The number after `ban` is the end of the ban, in Unix milliseconds.
  */
 type QuotaRequest = 'reset' | 'lift_ban' | `ban ${number}`;
