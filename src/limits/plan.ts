@@ -213,7 +213,7 @@ function completePolicy(where: string, options: QuotaPolicyOptions, checkNames: 
  * The largest allowed `ban.after`. There is a limit, because the instant of each refusal that
  * counts is stored.
  */
-export const MAX_STRIKES = 1_000;
+const MAX_STRIKES = 1_000;
 
 function completeBan(where: string, options: BanOptions, checkNames: CheckNames): BanPolicy {
   checkNames(where, options, BAN_FIELDS);

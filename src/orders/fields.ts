@@ -9,7 +9,7 @@ export interface Mistake {
 export type FieldTypeName = 'int64' | 'safe-integer' | 'date-time' | 'boolean';
 
 /** How values of one type are checked and stored. */
-export interface FieldType<T> {
+interface FieldType<T> {
   readonly name: FieldTypeName;
   readonly sqlite: 'INTEGER' | 'TEXT';
   readonly postgres: 'bigint' | 'text' | 'boolean';

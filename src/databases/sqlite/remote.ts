@@ -8,7 +8,7 @@ import type { FileWorkerData, SentFailure, WorkerAnswer, WorkerCall } from './wo
  * The Node.js flags of a thread. Without them, each thread would print its own warning that
  * node:sqlite is experimental.
  */
-export const QUIETLY = ['--disable-warning=ExperimentalWarning'];
+const QUIETLY = ['--disable-warning=ExperimentalWarning'];
 
 /** The objects that a worker hosts, as other threads call them. */
 export type Remote<Parts> = {
