@@ -74,7 +74,7 @@ export async function runPrimary(settings: Settings, log: Log): Promise<Outcome>
     killAll();
     return failed(metrics.refusal);
   }
-  const signal = firstSignal();
+  const signal = firstSignal(killAll);
   for (const worker of running) worker.isKept = true;
   log.event('listening', { ...listening, ...metrics?.fields, workers: count });
 

@@ -9,17 +9,19 @@ const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 const ECHO_MS = 100;
 
 /**
- * Resolves at the first SIGTERM or SIGINT. A signal more than {@link ECHO_MS} later ends the
- * process immediately.
+ * Resolves at the first SIGTERM or SIGINT. A signal more than {@link ECHO_MS} later calls `beforeEnd`
+ * and ends the process immediately, without the event `exit`.
  */
-export function firstSignal(): Promise<NodeJS.Signals> {
+export function firstSignal(beforeEnd = (): void => {}): Promise<NodeJS.Signals> {
   let firstMs: number | undefined;
   return new Promise((resolve) => {
     function onSignal(signal: NodeJS.Signals): void {
       const nowMs = performance.now();
       firstMs ??= nowMs;
       resolve(signal);
-      if (nowMs - firstMs > ECHO_MS) endBy(signal);
+      if (nowMs - firstMs <= ECHO_MS) return;
+      beforeEnd();
+      endBy(signal);
     }
     for (const signal of SIGNALS) process.on(signal, onSignal);
   });
