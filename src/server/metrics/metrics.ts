@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { OPERATION_NAMES } from '../../http/operations.js';
-import type { RedisLimiter } from '../../limits/redis/limiter.js';
+import type { LimiterMode } from '../../limits/redis/limiter.js';
 import { ifInstalled, notInstalled } from '../installed.js';
 import { type Backends, stateOf } from '../listener/health.js';
 import { onReplies } from '../log/request-log.js';
@@ -23,7 +23,7 @@ export interface Metrics {
   close(): void;
 }
 
-const MODES: readonly RedisLimiter['mode'][] = ['shared', 'local', 'open', 'closed'];
+const MODES: readonly LimiterMode[] = ['shared', 'local', 'open', 'closed'];
 const STATES = ['ok', 'degraded', 'unavailable'] as const;
 const WRITES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 /**
@@ -34,12 +34,12 @@ const WRITES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 const SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 /**
- * Creates the metrics, which are collected from the diagnostics channels that an embedding program
- * can subscribe to as well. In a worker, the primary can collect them. Without a Redis limiter,
- * `hasRedis` leaves out the metric for the mode of that limiter. No label contains text of a
- * request, so clients cannot create any number of time series.
+ * Creates the metrics. Replies and commits are collected from the diagnostics channels that an
+ * embedding program can subscribe to as well. In a worker, the primary can collect the metrics.
+ * `limiterMode` returns the mode of the Redis limiter, and is absent without one. No label contains
+ * text of a request, so clients cannot create any number of time series.
  */
-export function createMetrics(prometheus: Prometheus, backends: Backends, hasRedis: boolean): Metrics {
+export function createMetrics(prometheus: Prometheus, backends: Backends, limiterMode?: () => LimiterMode): Metrics {
   const { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Histogram, Registry } = prometheus;
   const registry = new Registry();
   const registers = [registry];
@@ -92,25 +92,21 @@ export function createMetrics(prometheus: Prometheus, backends: Backends, hasRed
     failures.inc({ operation }, 0);
   }
 
-  let mode: unknown = 'shared';
-  if (hasRedis) {
+  if (limiterMode !== undefined) {
     new Gauge({
       name: 'store_orders_limiter_mode',
       help: 'Number of processes whose Redis limiter has this mode.',
       labelNames: ['mode'],
       registers,
       collect() {
-        for (const name of MODES) this.set({ mode: name }, Number(name === mode));
+        const now = limiterMode();
+        for (const mode of MODES) this.set({ mode }, Number(mode === now));
       },
     });
   }
 
   function onCommit(message: unknown): void {
     writes.observe(Number(Reflect.get(Object(message), 'writes')));
-  }
-
-  function onMode(message: unknown): void {
-    mode = Reflect.get(Object(message), 'mode');
   }
 
   const endReplies = onReplies(({ operation = 'none', status, code = '', error, durationMs, plan }) => {
@@ -120,7 +116,6 @@ export function createMetrics(prometheus: Prometheus, backends: Backends, hasRed
     if (status === 429) refusals.inc({ plan, code });
   });
   subscribe('store-orders:commit', onCommit);
-  subscribe('store-orders:limiter', onMode);
   AggregatorRegistry.setRegistries([registry]);
   new AggregatorRegistry();
 
@@ -129,7 +124,6 @@ export function createMetrics(prometheus: Prometheus, backends: Backends, hasRed
     close() {
       endReplies();
       unsubscribe('store-orders:commit', onCommit);
-      unsubscribe('store-orders:limiter', onMode);
     },
   };
 }

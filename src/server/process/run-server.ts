@@ -55,7 +55,7 @@ export async function runServer(
     const { counting } = opened;
     cleanUps.push(counting.close);
     const backends = { database: data.state, quotas: counting.state };
-    const metrics = prometheus && createMetrics(prometheus, backends, settings.redisUrl !== undefined);
+    const metrics = prometheus && createMetrics(prometheus, backends, counting.mode);
     if (metrics !== undefined) cleanUps.push(metrics.close);
 
     const server = createOrderServer({

@@ -1,4 +1,5 @@
 import { createMemoryLimiter, createSystemClock, type RateLimiter } from '../../limits/index.js';
+import type { LimiterMode } from '../../limits/redis/limiter.js';
 import type { RedisAddress } from '../config/redis-url.js';
 import type { Settings } from '../config/settings.js';
 import type { BackendState } from '../listener/health.js';
@@ -19,6 +20,8 @@ interface Counting {
   readonly limiter: RateLimiter;
   /** The name of the Redis server in logs. Absent when quotas are counted in this process. */
   readonly name?: string;
+  /** Returns the mode of the Redis limiter. Absent when quotas are counted in this process. */
+  readonly mode?: () => LimiterMode;
   state(): BackendState;
   /** Saves the counts, or disconnects from Redis. */
   close(): Promise<void>;
@@ -110,6 +113,7 @@ async function countInRedis(address: RedisAddress, log: Log): Promise<Counting> 
   return {
     limiter,
     name: address.name,
+    mode: () => limiter.mode,
     // The limiter notices a lost connection only when a call fails, so the connection is checked
     // here as well.
     state: () => (limiter.mode === 'shared' && redis.isThere() ? 'ok' : 'degraded'),

@@ -52,5 +52,14 @@ test('/metrics on its own port counts what the diagnostics channels report, in t
   await assert.rejects(fetch(url), 'the metrics port closes with the server');
 });
 
+test('/metrics reports the mode `local` if Redis cannot be reached when the server starts', async (t) => {
+  const cwd = temporaryDirectory();
+  const server = await startServer(t, { cwd }, '--metrics-port', '0', '--redis-url', 'redis://127.0.0.1:1');
+  const listening = server.log().find((line) => line['metrics'] !== undefined);
+  const metrics = parseMetrics(await (await fetch(String(listening?.['metrics']))).text());
+  assert.equal(metrics.get('store_orders_limiter_mode{mode="local"}'), 1);
+  assert.equal(metrics.get('store_orders_limiter_mode{mode="shared"}'), 0);
+});
+
 test('/metrics does not grow with thousands of different ids, keys, paths, plans and addresses', () =>
   assertBounded(4_000, 8_000));

@@ -23,7 +23,7 @@ const FEW_AN_ADDRESS = createPlan({ name: 'address', partition: 'address', polic
  * series to the metrics.
  */
 export async function assertBounded(seen: number, requests: number): Promise<void> {
-  const metrics = createMetrics(prometheus, { database: () => 'ok' }, true);
+  const metrics = createMetrics(prometheus, { database: () => 'ok' }, () => 'shared');
   const clock = createManualClock();
   const { respond } = createOrderService({
     store: createMemoryOrderStore([{ id: 1 }]),
