@@ -43,7 +43,7 @@ const ROWS: Readonly<Record<number, Row>> = {
   404: { id: 999 },
   408: { header: ['X-Relay', 'stop'] },
   409: { id: 2 },
-  412: { header: ['If-Match', '"another"'] },
+  412: { id: 3, header: ['If-Match', '"another"'] },
   414: { query: `?${'x'.repeat(9_000)}` },
   429: { apiKey: 'tiny-key', before: 2 },
   431: { header: ['X-Long', 'x'.repeat(20_000)] },
@@ -66,6 +66,7 @@ suite('Prism, as a proxy, finds no violation of the OpenAPI document', { skip: w
     const store = createMemoryOrderStore([
       { id: 1, petId: 7, quantity: 2, shipDate: '2026-02-03T04:05:06Z', complete: false },
       { id: 2, status: 'shipped' },
+      { id: 3 },
       { id: Number.MAX_SAFE_INTEGER },
     ]);
     const { service } = createShop({
