@@ -29,7 +29,7 @@ interface ReplyOptions {
   readonly isQuiet?: boolean;
 }
 
-/** Creates a front door. `warn` learns of each failure that no subscriber of the channel gets. */
+/** Creates a front door. Calls `warn` with each failure while the channel has no subscriber. */
 export function createFrontDoor(
   options: AdmissionOptions,
   warn: (failure: UnheardFailure) => void = createFailureWarning(),

@@ -79,7 +79,10 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
   return createServiceBehind(createFrontDoor(options), options);
 }
 
-/** Throws a TypeError or RangeError that names an invalid option. `others` are allowed too. */
+/**
+ * Throws a TypeError or RangeError that names an invalid option. `others` are the names of further
+ * allowed options.
+ */
 export function checkServiceOptions(options: OrderServiceOptions, others: readonly string[] = []): void {
   checkAdmissionOptions(options, ['store', 'basePath', ...others]);
   checkMethods('store', options.store, ['list', 'cancel']);
@@ -192,7 +195,7 @@ function createInFlight() {
     get isClosed() {
       return isClosed;
     },
-    /** Makes `close` wait until this promise has settled. */
+    /** Makes `close` wait until `work` has resolved. `work` must never reject. */
     hold(work: Promise<unknown>): void {
       pending++;
       work.then(() => {

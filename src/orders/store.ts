@@ -16,7 +16,7 @@ export interface OrderStore {
   /**
    * Returns every order, ascending by id, whatever its status: an array, or pages of JSON text from
    * one consistent snapshot. The service serialises an array for each request, but reuses the bytes
-   * if the store returns the same frozen array again.
+   * if the store returns the same frozen array again. Do not change the orders of a frozen array.
    */
   list(): MaybePromise<ListedOrders>;
   /**

@@ -6,10 +6,7 @@
  */
 export interface PostgresClient {
   query(text: string, values?: string[]): Promise<{ readonly rows: readonly PostgresRow[] }>;
-  /**
-   * Sends one of the few statements that are sent often. They may be prepared, see
-   * `withNamedStatements`.
-   */
+  /** Sends a frequent statement. The server may prepare it, see `withNamedStatements`. */
   queryOften?(text: string, values: string[]): Promise<{ readonly rows: readonly PostgresRow[] }>;
 }
 

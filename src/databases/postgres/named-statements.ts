@@ -15,9 +15,8 @@ export interface NamedStatement {
 }
 
 /**
- * The SQLSTATE codes with which the server rejects a named statement behind a pooler. The pooler
- * has used another server connection, which does not know the name, or knows it from another
- * client.
+ * The SQLSTATE codes by which the server rejects a named statement that a pooler has sent over
+ * another connection. That connection does not know the name, or knows it from another client.
  */
 const NOT_OURS = ['26000', '42P05'];
 

@@ -6,8 +6,8 @@ import { cannotOpen } from './failure.js';
 const require = createRequire(import.meta.url);
 
 /**
- * One function for each driver. It loads the driver, or throws if the driver is missing. It returns
- * another function, which opens a file.
+ * Each function loads one driver and returns a function that opens a file. It throws if the driver
+ * is not installed.
  */
 const DRIVERS: readonly (() => (file: string) => SqliteDatabase)[] = [
   () => {

@@ -9,9 +9,8 @@ const OPEN_WAIT_MS = 250;
 
 /**
  * Runs `work` on a handle that was just opened. Runs it again if another process holds the lock of
- * the file. `busy_timeout`, the time for which SQLite itself waits for the lock, is not enough: if
- * two processes that switch a new file to WAL would wait for each other forever, SQLite fails
- * immediately.
+ * the file. When two processes switch a new file to WAL, each would wait for the other forever, so
+ * SQLite fails immediately in spite of `busy_timeout`.
  *
  * Each attempt waits for up to `OPEN_WAIT_MS`, so that retries are rare. After a failed attempt,
  * libsql may leave a statement open, and then the next attempt fails too. After `work`,

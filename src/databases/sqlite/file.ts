@@ -44,8 +44,8 @@ export function prepareFile(database: SqliteDatabase, schemas: Schemas): void {
   opening(database, () => {
     // Throws if this is another program's file.
     schemaVersions(database, schemas);
-    // A killed process leaves no rollback journal beside a new file with tables. Otherwise, that
-    // journal would empty a backup that is copied over the file.
+    // Switches an empty file to WAL before it gets tables. A killed process then leaves no rollback
+    // journal beside a file with tables. Such a journal would empty a backup copied over the file.
     if (prepare(database, 'PRAGMA page_count').get()?.['page_count'] === 0n) makeDurable(database);
     migrate(database, schemas);
     makeDurable(database);

@@ -23,8 +23,8 @@ export function checkIdentity(file: string, expected: string | undefined): void 
 }
 
 /**
- * Returns a function that throws if the name of the open database, or of a file that SQLite keeps
- * beside it, refers to another file by now: data written to the opened file would then be lost.
+ * Returns a function that throws if a name now refers to another file: that of the open database,
+ * or of a file that SQLite keeps beside it. What is written to the opened file would then be lost.
  */
 export function createIdentityCheck(file: string, identity: string): () => void {
   const beside = ['-wal', '-shm'].map((suffix) => [file + suffix, identityOf(file + suffix)] as const);

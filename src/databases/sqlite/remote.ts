@@ -42,10 +42,9 @@ interface Waiting {
 }
 
 /**
- * How long a call may take, without the calls before it. A write is allowed more time than a read,
- * because an fsync of a busy disk takes a while. A timeout of a write is also worse: the caller does
- * not know whether the write was done. Each record to store adds to the time, even on a disk that
- * does not hang.
+ * How long a call may take after the calls before it have ended. A write gets more time than a
+ * read: an fsync of a busy disk takes a while, and after a timeout the caller does not know whether
+ * the write was done. Each record to store adds to the time.
  */
 const PATIENCE_MS = { read: 2_000, write: 3_000 };
 const RECORD_MS = 1;

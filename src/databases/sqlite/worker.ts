@@ -26,7 +26,10 @@ export interface WorkerCall {
   readonly parameters: readonly unknown[];
 }
 
-/** A failure as one thread sends it to another. An error itself would arrive without its kind. */
+/**
+ * A failure in the form in which a thread sends it. An Error object would arrive without its
+ * `kind`.
+ */
 export interface SentFailure {
   readonly message: string;
   readonly kind: FailureKind;
@@ -119,7 +122,7 @@ export function hostParts(createParts: (database: SqliteDatabase, openAnother: (
     let sending: readonly WorkerAnswer[] = answers;
     answers = [];
     try {
-      // A result that was read from or written to a file without a name must not be used.
+      // If the name no longer refers to the opened file, no result of that file may be used.
       open?.check();
       isThere = true;
     } catch (error) {

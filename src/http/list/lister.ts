@@ -48,7 +48,7 @@ export function createLister(): (listed: ListedOrders, request: ListRequest) => 
   function serializedArray(orders: readonly Order[]): Lazy<Representations> {
     if (remembered !== undefined && remembered.key === orders) return remembered.list;
     if (Object.isFrozen(orders)) return remember(orders, represented(serializeArray(orders)));
-    // The embedding program may change its array while the event loop runs between the slices.
+    // A copy is serialised, because the embedding program may change its array between two slices.
     return represented(serializeArray([...orders]));
   }
 

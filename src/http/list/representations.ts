@@ -24,8 +24,8 @@ const JSON_FIELDS: readonly string[] = ['Content-Type', 'application/json'];
 
 /**
  * Creates the representations of a serialised list, or of another body that never changes.
- * `contentFields` are header fields of its 200. It is compressed when a client first asks for
- * compression, once for each coding.
+ * `contentFields` are the header fields of its 200. The body is compressed when a client first
+ * accepts a coding, once for each coding.
  */
 export function createRepresentations(list: SerializedList, contentFields = JSON_FIELDS): Representations {
   const identity = representation('identity', list.body);

@@ -14,8 +14,8 @@ export function isWaiting(response: unknown): response is ServerResponse {
 
 /**
  * Creates a function that counts the waiting responses of each connection, and calls `start` when a
- * response no longer waits. The sixteenth that waits is the last response of its connection, and
- * nothing that follows its request is read. A client must expect this (RFC 9112 §9.3.2).
+ * response no longer waits. If sixteen responses wait, the sixteenth is the last of its connection,
+ * and nothing after its request is read. A client must expect this (RFC 9112 §9.3.2).
  */
 export function createPipelining(): (response: ServerResponse, start?: () => void) => void {
   const waiting = new WeakMap<Socket, number>();

@@ -85,7 +85,7 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
     }
   }
 
-  /** The time to pass to the script, or `undefined` if it is to read the server's clock. */
+  /** Returns the time for the script, or `undefined` if the script reads the server's clock. */
   function instantNow(): Instant | undefined {
     if (clock === undefined) return undefined;
     const nowMs = clock.nowMs();

@@ -47,7 +47,10 @@ export function createRefusals(clock: Clock | undefined, forMs: number) {
       refusals.set(key, { plan, answer, aheadMs, mostAheadMs, askAtMs: receivedMs + forMs * 0.9 });
     },
 
-    /** Returns the decision if this process can refuse the request. Otherwise the server is to be asked. */
+    /**
+     * Returns the decision if this process can refuse the request. Returns `undefined` if the
+     * server must decide.
+     */
     refuse(key: string, plan: Plan, cost: number): Decision | undefined {
       const refusal = refusals.get(key);
       if (refusal === undefined || (refusal.plan !== plan && !isDeepStrictEqual(refusal.plan, plan))) return undefined;

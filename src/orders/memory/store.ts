@@ -50,7 +50,7 @@ export function createMemoryOrderStore(orders: Iterable<OrderInput> = []): Memor
     },
 
     // A list does not contain the status of its orders, so cancelling or shipping an order does not
-    // change the batches of the list.
+    // change the list.
     cancel(id) {
       const entry = entries.get(keyOf(id));
       const outcome = cancelOutcome(entry?.status);

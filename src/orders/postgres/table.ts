@@ -101,6 +101,7 @@ export function readTable(description: PostgresOrderTable, serialized = CHECKED_
 /** Converts an order that {@link OrderTable.json} serialised and `parseJson` parsed. */
 export function readOrder(fields: Readonly<Record<string, unknown>>): Order {
   const order: OpenOrder = { id: 0n };
+  // SQL has left out values that a field cannot have.
   for (const name of FIELD_NAMES) if (fields[name] !== undefined) setField(order, name, fields[name]);
   return order;
 }

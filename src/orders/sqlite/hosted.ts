@@ -156,7 +156,10 @@ function createFileList({ reader }: SqliteFile<OrderParts>) {
     };
   }
 
-  /** Ends a reading. If the disk hangs, does it later: an open snapshot lets the log grow. */
+  /**
+   * Ends a reading. If the disk hangs, tries again later, because an open snapshot lets the log
+   * grow.
+   */
   function end(reading: number): void {
     reader.list.end(reading).catch((error) => {
       if (isLate(error)) setTimeout(end, CHANGES_LISTED_AFTER_MS, reading).unref();

@@ -17,8 +17,8 @@ const SERIALIZED_PAGE = `SELECT max(id) AS last, group_concat(json, ',') AS json
   FROM orders WHERE id >= ? ORDER BY id LIMIT ?)`;
 
 /**
- * A damaged file may return rows in any order. Reading on after the last row of a page could then
- * go on forever.
+ * A damaged file can return rows in any order. A reader that continues after the last row of a page
+ * might then never end.
  */
 const OUT_OF_ORDER = 'its orders are not sorted by id, so it is damaged; run db check';
 
@@ -77,7 +77,7 @@ export interface ListReader {
    * chosen by the caller, for each reading. All pages of a reading come from one snapshot.
    */
   next(reading: number): Uint8Array | undefined;
-  /** Ends a reading, also before its last page. */
+  /** Ends a reading, even before its last page. */
   end(reading: number): void;
 }
 

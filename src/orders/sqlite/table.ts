@@ -20,7 +20,7 @@ export const ORDERS_SCHEMA: Schemas = {
   ],
 };
 
-/** Counts a change of the list. It belongs into the same transaction as the change. */
+/** Counts a change of the list. Run it in the same transaction as the change. */
 export const COUNT_REVISION = 'UPDATE orders_revision SET revision = revision + 1';
 export const SELECT_REVISION = 'SELECT revision FROM orders_revision';
 

@@ -28,6 +28,7 @@ const dist = new URL('../../', import.meta.url);
 export function readDocsFiles(basePath: string | undefined): ReadonlyMap<string, DocsFile> {
   const document = () => createOpenApiDocument({ basePath });
   const browser = readdirSync(new URL('server/docs/browser/', dist)).map((name) => `server/docs/browser/${name}`);
+  // Every module of orders/ that a browser script imports, also indirectly.
   const modules = ['json', 'fields', 'order', 'date-time'].map((name) => `orders/${name}.js`);
   const scripts = [...modules, 'server/docs/highlight.js', ...browser];
   return new Map([

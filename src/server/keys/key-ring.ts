@@ -43,7 +43,7 @@ export interface KeyReads {
 /** Writes the table of keys. A change is on disk before it is reported as done. */
 export interface KeyWrites {
   add(key: KeyRecord, digest: string): Promise<unknown>;
-  /** Changes a key that is not revoked. So do the other setters. */
+  /** Changes a key unless it is revoked. The other setters do the same. */
   setPlan(id: string, plan: KeyPlan): Promise<KeyChange>;
   setDigest(id: string, digest: string): Promise<KeyChange>;
   setRevoked(id: string, revokedAt: string): Promise<KeyChange>;

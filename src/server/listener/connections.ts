@@ -8,7 +8,10 @@ export interface ConnectionLimits {
   readonly most: number;
   /** The maximum number of connections of one address. */
   readonly mostPerAddress: number;
-  /** A connection without a request for this long is closed within the same time again. */
+  /**
+   * A connection that sends no request for this long is closed, at the latest after twice this
+   * time.
+   */
   readonly idleMs: number;
 }
 
@@ -52,7 +55,7 @@ interface Connection {
 }
 
 export function createConnections({ most, mostPerAddress, idleMs }: ConnectionLimits): Connections {
-  /** All connections, oldest first, as are those of each address. */
+  /** All connections. Both maps are ordered, oldest first. */
   const open = new Map<Socket, Connection>();
   const byAddress = new Map<string, Set<Connection>>();
   let sweeping: NodeJS.Timeout | undefined;
@@ -80,8 +83,8 @@ export function createConnections({ most, mostPerAddress, idleMs }: ConnectionLi
   }
 
   /**
-   * Closes connections that have been idle since the last sweep. Node.js has closed the silent ones
-   * before. But it takes any byte, such as the line breaks that may precede a request, as activity.
+   * Closes connections that have been idle since the last sweep. Node.js itself closes silent
+   * connections earlier. But to Node.js any byte is activity, even a line break before a request.
    */
   function sweep(): void {
     for (const connection of open.values()) {

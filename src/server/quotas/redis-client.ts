@@ -34,8 +34,8 @@ export async function connectRedis(address: RedisAddress): Promise<RedisConnecti
   client.on('ready', () => {
     failure = undefined;
   });
-  // A server of a cluster answers only for a part of the keys. No key is counted there, because the
-  // mistake would hardly be noticed if some were.
+  // A server of a cluster has only a part of the keys. It must count none of them: if it counted
+  // its part, the wrong setting would hardly be noticed.
   let isOneOfMany = false;
   const isThere = () => client.status === 'ready' && !isOneOfMany;
 

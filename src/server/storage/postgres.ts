@@ -117,8 +117,9 @@ function storageOf(driver: Driver, config: ClientConfig, name: string, { impatie
   let probe: Promise<unknown> | undefined;
 
   /**
-   * Reads an order and a key that do not exist, as a list reads all of them. Concurrent callers
-   * share the queries, so that clients that probe readiness cannot use up the connections.
+   * Looks up an order and a key that do not exist, because a list would read every order.
+   * Concurrent callers share the queries, so that clients that probe readiness cannot use up the
+   * connections.
    */
   function answers(): Promise<unknown> {
     probe ??= Promise.all([orders.get(0n), keys.get('')]).finally(() => {

@@ -44,7 +44,7 @@ function endLog(file: string): boolean {
   if (existsSync(file) && journalRefusal(file) === undefined) {
     const database = openSqliteDatabase(file);
     try {
-      // Applies the journal. The next statement would not, unless the file has a log.
+      // This statement applies the journal. The next one applies it only if the file has a log.
       prepare(database, 'SELECT 1 FROM sqlite_schema LIMIT 1').all();
       const [row] = prepare(database, 'PRAGMA journal_mode = DELETE').all();
       // SQLite removes the log only if this is the only connection. Otherwise the log stays, and no

@@ -11,7 +11,7 @@ interface Element {
   readonly value: unknown;
 }
 
-/** How many orders a batch has. With this many, its call of the database costs each of them little. */
+/** The number of orders in a batch. A larger batch would hardly lower the cost of an order. */
 const BATCH = 1_000;
 /**
  * Matches a blank line, which contains only white space that JSON allows. Other white space is
