@@ -139,7 +139,7 @@ class JsonReader {
       this.#skipWhiteSpace();
       const start = this.#at;
       const name = this.#string();
-      if (name in object) this.#fail(`the name ${JSON.stringify(name)} comes twice`, start);
+      if (name in object) this.#fail(`the name ${JSON.stringify(name)} appears twice`, start);
       this.#expect(':');
       object[name] = this.value();
     } while (this.#take(','));

@@ -69,7 +69,7 @@ async function serveThrough(
   assert.ok(late.tookMs < AT_ONCE_MS);
   const readiness = await fetch(new URL('/readyz', server.url));
   assert.deepEqual([readiness.status, Object(await readiness.json()).backends.database], [503, 'unavailable']);
-  assert.ok(server.log().some(({ error }) => /disk has not answered in time; check the disk/.test(String(error))));
+  assert.ok(server.log().some(({ error }) => /disk has not responded in time; check the disk/.test(String(error))));
 }
 
 async function timeOf(work: () => Promise<unknown>): Promise<number> {

@@ -20,8 +20,8 @@ for (const { calls, operation, says } of [
     calls: 'pread64',
     operation: 'read',
     says:
-      'store-orders.db is damaged: database disk image is malformed; stop the server, keep the file and its -wal, ' +
-      'and put a sound backup in its place with db restore',
+      'store-orders.db is damaged: database disk image is malformed; stop the server, keep a copy of the file and ' +
+      'its -wal file, then run db restore with a sound backup',
   },
 ]) {
   test(`if the disk fails to ${operation}, the log explains the failure and what to do in a sentence`, {

@@ -26,7 +26,8 @@ test('a damaged page leads to a 503 rather than a truncated list, and /readyz an
   const { status, headers } = await client.list();
   assert.deepEqual([status, headers['retry-after']], [503, '1']);
   assert.deepEqual(await readiness(server), [503, 'unavailable']);
-  const said = /^store-orders\.db is damaged: .+; stop the server, keep the file and its -wal, and put a sound backup/;
+  const said =
+    /^store-orders\.db is damaged: .+; stop the server, keep a copy of the file and its -wal file, then run db restore /;
   await until(() => server.log().some(({ error }) => said.test(String(error))), 2_000);
 });
 

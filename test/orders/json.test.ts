@@ -98,7 +98,7 @@ test('parseJson rejects what JSON.parse rejects, duplicate names, and numbers th
   fc.assert(
     fc.property(broken, (text) => {
       const [ours, theirs] = [failure(() => parseJson(text)), failure(() => JSON.parse(text))];
-      if (ours instanceof SyntaxError && / comes twice, | would be rounded /.test(ours.message)) return true;
+      if (ours instanceof SyntaxError && / appears twice, | would be rounded /.test(ours.message)) return true;
       return ours instanceof SyntaxError === theirs instanceof SyntaxError;
     }),
     { numRuns: 3_000 },
@@ -140,9 +140,9 @@ for (const [text, message] of REFUSED) {
 test('parseJson rejects duplicate names, and accepts names such as __proto__ like any other', () => {
   assert.throws(() => parseJson('{"id": 1,\n "id": 2}'), {
     name: 'JsonSyntaxError',
-    message: 'the name "id" comes twice, line 2 column 2',
+    message: 'the name "id" appears twice, line 2 column 2',
   });
-  assert.throws(() => parseJson(String.raw`{"a": 1, "\u0061": 2}`), /the name "a" comes twice/);
+  assert.throws(() => parseJson(String.raw`{"a": 1, "\u0061": 2}`), /the name "a" appears twice/);
   assert.deepEqual(
     parseJson('{"__proto__": 1, "toString": [2]}'),
     exact(JSON.parse('{"__proto__": 1, "toString": [2]}')),

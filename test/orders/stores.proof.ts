@@ -35,6 +35,6 @@ test('the order store in memory is synchronous, without promises', () => {
 test('createMemoryOrderStore throws if two of the orders have the same id', () => {
   assert.throws(() => createMemoryOrderStore([{ id: 1n }, { id: 1 }]), {
     name: 'RangeError',
-    message: 'orders: the id 1 comes twice',
+    message: 'orders: the id 1 appears twice',
   });
 });

@@ -25,7 +25,8 @@ export class SqliteFileError extends Error {
   }
 }
 
-export const CURE = 'stop the server, keep the file and its -wal, and put a sound backup in its place with db restore';
+export const CURE =
+  'stop the server, keep a copy of the file and its -wal file, then run db restore with a sound backup';
 
 /** Error codes of Node.js, for system calls that this program makes itself, without SQLite. */
 const SYSTEM_CODES: Readonly<Record<string, SqliteResult>> = {
@@ -55,7 +56,7 @@ function systemResultOf(error: unknown): SqliteResult | undefined {
 }
 
 export function late(file: string, operation: FileOperation): SqliteFileError {
-  return new SqliteFileError(`cannot ${operation} ${file}: its disk has not answered in time; check the disk`, 'late');
+  return new SqliteFileError(`cannot ${operation} ${file}: its disk has not responded in time; check the disk`, 'late');
 }
 
 /** Reports whether the disk has not responded in time. */

@@ -88,7 +88,7 @@ export function createMemoryOrderStore(orders: Iterable<OrderInput> = []): Memor
   };
 
   const stored = store.put(orders);
-  if (stored.outcome === 'exists') throw new RangeError(`orders: the id ${stored.id} comes twice`);
+  if (stored.outcome === 'exists') throw new RangeError(`orders: the id ${stored.id} appears twice`);
   return store;
 }
 

@@ -20,7 +20,7 @@ const SERIALIZED_PAGE = `SELECT max(id) AS last, group_concat(json, ',') AS json
  * A damaged file can return rows in any order. A reader that continues after the last row of a page
  * might then never end.
  */
-const OUT_OF_ORDER = 'its orders are not sorted by id, so it is damaged; run db check';
+const OUT_OF_ORDER = 'the orders are not sorted by id, so the file is damaged; run db check';
 
 interface Page<T> {
   /** The id of the last order. */

@@ -87,7 +87,7 @@ async function store(
         const { cause } = imported;
         const reason = troubleOf(cause, storage.name, 'write') ?? messageOf(cause);
         return failed(
-          `whether the orders were imported is unknown: ${reason}; look with orders list before you repeat this`,
+          `it is unknown whether the orders were imported: ${reason}; run orders list before you import them again`,
         );
       }
     }

@@ -28,12 +28,12 @@ export function checkHealth(
       response.once('end', () => {
         const { statusCode: status } = response;
         if (status === 200) resolve(done('ok', { status }));
-        else resolve(failed(`${place} answered ${status}: ${content.trim().slice(0, 200)}`));
+        else resolve(failed(`${place} responded with ${status}: ${content.trim().slice(0, 200)}`));
       });
     });
     function fail(error: Error): void {
       const isLate = error.name === 'AbortError' || error.name === 'TimeoutError';
-      resolve(failed(`${place}: ${isLate ? `no answer within ${PATIENCE_MS} ms` : messageOf(error)}`));
+      resolve(failed(`${place}: ${isLate ? `no response within ${PATIENCE_MS} ms` : messageOf(error)}`));
     }
     asking.once('error', fail);
     asking.end();

@@ -10,9 +10,9 @@ export interface Place {
 }
 
 const ADVICE: ReadonlyMap<string, string> = new Map([
-  ['EADDRNOTAVAIL', '; this machine does not have the address, check --host'],
-  ['ENOTFOUND', '; this host name has no address, check --host'],
-  ['EACCES', '; this user needs a port from 1024 up'],
+  ['EADDRNOTAVAIL', '; this machine does not have that address; check --host'],
+  ['ENOTFOUND', '; this host name has no address; check --host'],
+  ['EACCES', '; this user may not listen on it; use a port of 1024 or higher'],
 ]);
 
 /** Resolves to the reason why the server cannot listen, or to `undefined` once it listens. */

@@ -73,7 +73,7 @@ export function putInPlace(copy: string, target: string): number {
     // Windows cannot open a directory and does not need this.
     if (process.platform !== 'win32') sync(dirname(resolve(target)), 'r');
   } catch (error) {
-    const message = `whether ${target} was written is unknown, because the disk failed (${textOf(error)}); look with db check before you repeat this`;
+    const message = `the disk failed (${textOf(error)}), so it is unknown whether ${target} was written; run db check on it before you try again`;
     throw new SqliteFileError(message, 'io', { cause: error });
   }
   return statSync(target).size;

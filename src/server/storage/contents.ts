@@ -37,14 +37,14 @@ export function contentRefusal(name: string, { database, versions }: Opened): st
   const problems = problemsOf(database);
   if (problems.length > 0) return damage(name, problems);
   if (versions.get('orders') === 0) {
-    return `${name} has no tables; a database gets its tables when a server starts on it`;
+    return `${name} has no tables; start a server on it to create them`;
   }
   const revisions = Number(prepare(database, 'SELECT count(*) AS count FROM orders_revision').get()?.['count']);
   if (revisions !== 1) return damage(name, [`orders_revision has ${revisions} rows instead of 1`]);
   const known = new Set([...STATISTICS, ...objectsOf(versions)]);
   const unknown = objectsIn(database).find((object) => !known.has(object));
   if (unknown === undefined) return undefined;
-  return `${name} has a ${JSON.stringify(unknown).slice(1, -1)}, which store-orders has not created; drop it first`;
+  return `${name} contains a ${JSON.stringify(unknown).slice(1, -1)} that store-orders did not create; drop it first`;
 }
 
 /** Returns the objects of a new database with tables of these versions. */

@@ -68,7 +68,7 @@ test('if the directory cannot be synced, db backup and db restore report that th
     assert.equal(code, 1);
     assert.match(
       stderr,
-      /^store-orders: whether \S+\.db was written is unknown, .+ look with db check before you repeat this\n$/,
+      /^store-orders: the disk failed \(.+\), so it is unknown whether \S+\.db was written; run db check on it before you try again\n$/,
     );
   }
 });

@@ -68,7 +68,7 @@ test('db check and db backup report a damaged file and tell what to do, and db b
     assert.equal(code, 1);
     assert.match(
       stderr,
-      /^store-orders: store-orders\.db is damaged: .+; stop the server, keep the file and its -wal, and put a sound backup in its place with db restore\n$/,
+      /^store-orders: store-orders\.db is damaged: .+; stop the server, keep a copy of the file and its -wal file, then run db restore with a sound backup\n$/,
     );
     assert.equal(stderr, `store-orders: ${JSON.parse(stdout).error}\n`);
   }
@@ -91,7 +91,7 @@ test('db check and db backup refuse an empty file', async () => {
   ]) {
     const { code, stderr } = await run(args, { cwd });
     assert.equal(code, 1);
-    assert.match(stderr, /^store-orders: store-orders\.db has no tables; .+ when a server starts on it\n$/);
+    assert.match(stderr, /^store-orders: store-orders\.db has no tables; start a server on it to create them\n$/);
   }
   assert.deepEqual(readdirSync(cwd), ['store-orders.db']);
 });
@@ -184,7 +184,7 @@ for (const [name, sql] of [
       ['db', 'restore', 'copy.db'],
     ]) {
       const { code, stderr } = await run(args, { cwd });
-      const says = `store-orders: copy.db has a ${name}, which store-orders has not created; drop it first\n`;
+      const says = `store-orders: copy.db contains a ${name} that store-orders did not create; drop it first\n`;
       assert.deepEqual([code, stderr], [1, says], `${args}`);
     }
     assert.deepEqual(

@@ -140,7 +140,7 @@ describe('imports into SQLite', () => {
     assert.equal(code, 1);
     assert.match(
       stderr,
-      /^store-orders: whether the orders were imported is unknown: .+ the disk failed .+; look with orders list before you repeat this\n$/,
+      /^store-orders: it is unknown whether the orders were imported: .+ the disk failed .+; run orders list before you import them again\n$/,
     );
   });
 });

@@ -37,7 +37,7 @@ const REFUSALS: readonly (readonly [content: string | Uint8Array, says: string])
   [`${GOOD}{"id":2}\r\n{"id":1}`, 'orders.ndjson:3: the id 1 is already on line 1'],
   [`${GOOD}{"id":2,\n`, 'orders.ndjson:2: invalid JSON, column 9: expected a string'],
   [`${GOOD}{"id":2} {"id":3}\n`, 'orders.ndjson:2: invalid JSON, column 10: unexpected text after the JSON value'],
-  [`${GOOD}{"id":2,"id":3}\n`, 'orders.ndjson:2: invalid JSON, column 9: the name "id" comes twice'],
+  [`${GOOD}{"id":2,"id":3}\n`, 'orders.ndjson:2: invalid JSON, column 9: the name "id" appears twice'],
   [Buffer.from(`${GOOD}{"id":2,"status":"\xff"}\n`, 'latin1'), 'orders.ndjson:2: the text is not UTF-8'],
   ['', 'orders.ndjson:1: the file is empty; write [] for an empty list'],
   [' \n\t\n', 'orders.ndjson:1: the file is empty; write [] for an empty list'],
@@ -105,7 +105,7 @@ test('an import with a mistake after many valid orders stores none of them, and 
   for (const [last, says] of [
     ['{"id":1}', 'the id 1 is already stored'],
     ['{"id":11}', 'the id 11 is already on line 2'],
-    ['{"id":-1,"id":2}', 'invalid JSON, column 10: the name "id" comes twice'],
+    ['{"id":-1,"id":2}', 'invalid JSON, column 10: the name "id" appears twice'],
     ['{"id":2.0000000000000001}', 'invalid JSON, column 7: this number would be rounded to an integer'],
   ] as const) {
     const { code, stderr } = await refuse(`${good}${last}`);

@@ -109,7 +109,7 @@ test('db restore refuses an invalid backup, and never replaces a file that is no
     ['absent.db', 'store-orders.db', /^store-orders: there is no backup absent\.db\n$/],
     ['store-orders.db', 'store-orders.db', /^store-orders: store-orders\.db is the database itself; move it/],
     ['damaged.db', 'store-orders.db', /^store-orders: damaged\.db is damaged: /],
-    ['empty.db', 'store-orders.db', /^store-orders: empty\.db has no tables; a database gets its tables when /],
+    ['empty.db', 'store-orders.db', /^store-orders: empty\.db has no tables; start a server on it /],
     ['text.db', 'store-orders.db', /^store-orders: text\.db: the file is not a SQLite database; /],
     ['foreign.db', 'store-orders.db', /^store-orders: foreign\.db: the file is not an order database, /],
     ['store-orders.db', 'text.db', /^store-orders: text\.db: the file is not a SQLite database; /],

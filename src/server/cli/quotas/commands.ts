@@ -26,7 +26,7 @@ export const quotaCommands: readonly Command[] = [
   },
   {
     name: 'quota list',
-    summary: 'Lists the keys nearest their limit, banned keys first. Omits keys that have all of their quotas left.',
+    summary: 'Lists the keys nearest their limit, banned keys first. Omits keys with full quotas.',
     operands: [],
     options: {
       limit: { value: 'N', about: 'list at most N keys', default: '20' },
