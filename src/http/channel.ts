@@ -69,7 +69,7 @@ export function createFailureWarning(): (failure: UnheardFailure) => void {
     warnedOf.add(failed);
     // Some runtimes in which a fetch handler runs have no global `process`.
     globalThis.process?.emitWarning?.(
-      `${failed}: ${describe(causeOf(error), apiKey)}. Further failures of this kind are not shown here. To receive ` +
+      `${failed}: ${describe(hostErrorOf(error), apiKey)}. Further failures of this kind are not shown here. To receive ` +
         `each with its error, subscribe to the diagnostics channel "${CHANNEL}".`,
       'StoreOrdersWarning',
     );
@@ -77,7 +77,7 @@ export function createFailureWarning(): (failure: UnheardFailure) => void {
 }
 
 /** Returns the error that a part of the embedding program threw, or the error of the service. */
-export function causeOf(error: unknown): unknown {
+export function hostErrorOf(error: unknown): unknown {
   return error instanceof HostFailure ? error.cause : error;
 }
 

@@ -1,5 +1,5 @@
 import { type Admission, type AdmissionOptions, createAdmission, type Verdict } from './admission.js';
-import { causeOf, createFailureWarning, type ReplyMessage, replies, type UnheardFailure } from './channel.js';
+import { createFailureWarning, hostErrorOf, type ReplyMessage, replies, type UnheardFailure } from './channel.js';
 import { type ClientAddress, resolveAddress } from './client-address.js';
 import { isStream, type Outcome, type Reply } from './reply.js';
 import { type ReadRequest, type RefusalCode, type RequestHead, readRequest } from './request.js';
@@ -59,7 +59,7 @@ export function createFrontDoor(
       orderId,
       keyId: verdict.principal?.id,
       plan: verdict.plan?.name,
-      error: causeOf(error),
+      error: hostErrorOf(error),
       durationMs: performance.now() - startedMs,
     };
     replies.publish(message);

@@ -26,7 +26,7 @@ export function createLimitFields(draft: boolean): (decision: Decision) => reado
   return (decision) => {
     const { policy, remaining, resetAtMs } = decision.inForce;
     const unixMs = resetAtMs + decision.utcOffsetMs;
-    if (!draft) return trio(policy.quota, remaining, unixMs);
+    if (!draft) return xRateLimitFields(policy.quota, remaining, unixMs);
     // The fields are one array literal. An array that grows, or is copied, takes five times as long
     // as a literal.
     return [
@@ -50,10 +50,10 @@ export function createLimitFields(draft: boolean): (decision: Decision) => reado
  * invalid plan is one of the reasons why a limiter makes no decision.
  */
 export function unavailableFields(plan: Partial<Plan> | null, resetAtMs: number): string[] {
-  return trio(Number(plan?.policies?.[0]?.quota) || 0, 0, resetAtMs);
+  return xRateLimitFields(Number(plan?.policies?.[0]?.quota) || 0, 0, resetAtMs);
 }
 
-function trio(limit: number, remaining: number, resetAtMs: number): string[] {
+function xRateLimitFields(limit: number, remaining: number, resetAtMs: number): string[] {
   return [
     'X-RateLimit-Limit',
     `${limit}`,

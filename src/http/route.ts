@@ -24,7 +24,7 @@ interface Route {
   readonly idText: string;
 }
 
-type Misdirection = 'route_not_found' | 'uri_too_long' | 'bad_request';
+type RouteRefusal = 'route_not_found' | 'uri_too_long' | 'bad_request';
 
 const ORDERS: Route = { resource: resourceAt('/store/orders'), idText: '' };
 const ORDER = resourceAt('/store/orders/{orderId}');
@@ -58,7 +58,7 @@ export function createRouter(basePath: string): Router {
   const collection = `${basePath}/store/orders`;
   const member = `${collection}/`;
 
-  function routeOf(target: string): Route | Misdirection {
+  function routeOf(target: string): Route | RouteRefusal {
     if (target === collection) return ORDERS;
     const authority = target.startsWith('/') ? undefined : ABSOLUTE.exec(target)?.[1];
     const path = authority === undefined ? withoutQuery(target) : pathOf(target);

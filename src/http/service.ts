@@ -6,7 +6,7 @@ import type { ClientAddress } from './client-address.js';
 import type { ErrorCode } from './errors.js';
 import { createFrontDoor, type FrontDoor } from './front-door.js';
 import { after, attempt, callHost, isPromise } from './host-call.js';
-import { createLister } from './list/lister.js';
+import { createListRepresenter } from './list/lister.js';
 import type { Representation } from './list/representations.js';
 import type { OperationName } from './operations.js';
 import { failed, isStream, type Outcome, type Reply, refusal } from './reply.js';
@@ -93,7 +93,7 @@ export function checkServiceOptions(options: OrderServiceOptions, others: readon
 export function createServiceBehind(door: FrontDoor, options: OrderServiceOptions): OrderService {
   const { store, basePath = '/v1' } = options;
   const router = createRouter(basePath);
-  const representationOf = createLister();
+  const representationOf = createListRepresenter();
   const inFlight = createInFlight();
 
   type Perform = (request: ReadRequest, orderId: OrderId | undefined) => MaybePromise<Outcome>;

@@ -34,14 +34,14 @@ export interface Settled {
  */
 export function decide(key: string, state: KeyState | undefined, plan: Plan, cost: number, instant: Instant): Ruling {
   const { nowMs } = instant;
-  const before = plan.policies.map((policy) => settled(find(state, policy), policy, cost, instant));
+  const before = plan.policies.map((policy) => settleWindow(find(state, policy), policy, cost, instant));
   const banBefore = settleBan(state?.ban ?? NO_STRIKES, plan.ban, nowMs);
   const passes = banBefore.banEndMs === 0 && before.every(({ refuses }) => !refuses);
   const ban = banAfter(banBefore, plan, cost, passes, nowMs);
-  const after = passes ? before.map((window) => charged(window, cost)) : before;
+  const after = passes ? before.map((window) => chargeWindow(window, cost)) : before;
   return {
     decision: decisionOf({ key, plan, cost }, after, passes, ban.banEndMs, instant),
-    next: remember(state, after, passes && cost > 0, ban, nowMs),
+    next: stateAfter(state, after, passes && cost > 0, ban, nowMs),
   };
 }
 
@@ -78,12 +78,12 @@ export function decisionOf(
 }
 
 /** Returns the window as it is now. `stored` is its bucket as it was, if it has one. */
-export function settled(stored: Bucket | undefined, policy: QuotaPolicy, cost: number, instant: Instant): Settled {
+export function settleWindow(stored: Bucket | undefined, policy: QuotaPolicy, cost: number, instant: Instant): Settled {
   const bucket = settle(stored, policy, instant);
   return { policy, bucket, refuses: !holds(bucket, policy, cost) };
 }
 
-function charged({ policy, bucket, refuses }: Settled, cost: number): Settled {
+function chargeWindow({ policy, bucket, refuses }: Settled, cost: number): Settled {
   return { policy, bucket: withTaken(bucket, policy, cost), refuses };
 }
 
@@ -105,7 +105,7 @@ function banAfter(ban: BanState, plan: Plan, cost: number, passes: boolean, nowM
 
 function inForceOf(windows: readonly WindowState[], settledWindows: readonly Settled[]): WindowState {
   const refusing = windows.filter((_, index) => settledWindows[index]?.refuses);
-  return refusing.length > 0 ? refusing.reduce((a, b) => (b.resetAtMs > a.resetAtMs ? b : a)) : windows.reduce(lesser);
+  return refusing.length > 0 ? refusing.reduce((a, b) => (b.resetAtMs > a.resetAtMs ? b : a)) : windows.reduce(scarcer);
 }
 
 /**
@@ -114,7 +114,7 @@ function inForceOf(windows: readonly WindowState[], settledWindows: readonly Set
  */
 function inForceDuringBan(before: readonly Settled[], cost: number, passesAt: Instant): WindowState {
   const last = { ...passesAt, nowMs: passesAt.nowMs - 1 };
-  const then = before.map(({ policy, bucket }) => settled(bucket, policy, cost, last));
+  const then = before.map(({ policy, bucket }) => settleWindow(bucket, policy, cost, last));
   const { policy } = inForceOf(
     then.map(({ policy, bucket }) => windowState(policy, bucket)),
     then,
@@ -126,7 +126,7 @@ function inForceDuringBan(before: readonly Settled[], cost: number, passesAt: In
  * Returns which of two windows to announce if neither refuses the request: the one with fewer
  * tokens left. If both have the same number left, it is the one that takes longer to become full.
  */
-export function lesser(a: WindowState, b: WindowState): WindowState {
+export function scarcer(a: WindowState, b: WindowState): WindowState {
   if (a.remaining !== b.remaining) return a.remaining < b.remaining ? a : b;
   return b.resetAtMs > a.resetAtMs ? b : a;
 }
@@ -135,7 +135,7 @@ export function lesser(a: WindowState, b: WindowState): WindowState {
  * Returns the state to store. A bucket changes only if it was charged, or if its window ends
  * earlier because the clock has stepped back.
  */
-function remember(
+function stateAfter(
   state: KeyState | undefined,
   after: readonly Settled[],
   isCharged: boolean,
@@ -180,9 +180,9 @@ function find(state: KeyState | undefined, policy: QuotaPolicy): NamedBucket | u
 }
 
 /** The fields that identify a bucket. */
-export type Identity = Pick<QuotaPolicy, 'name' | 'windowMs' | 'refill'>;
+export type BucketIdentity = Pick<QuotaPolicy, 'name' | 'windowMs' | 'refill'>;
 
-export function isSame(a: Identity, b: Identity): boolean {
+export function isSame(a: BucketIdentity, b: BucketIdentity): boolean {
   return a.name === b.name && a.windowMs === b.windowMs && a.refill === b.refill;
 }
 

@@ -60,16 +60,16 @@ export function withExplainedErrors(pool: NamingPostgresPool & Required<Pick<Pos
 }
 
 function failureOf(error: unknown): Error {
-  const failure = new Error(causeOf(error), { cause: error });
+  const failure = new Error(explain(error), { cause: error });
   return error instanceof Error && 'code' in error ? Object.assign(failure, { code: error.code }) : failure;
 }
 
 /** Returns why something failed: the cause, if it is known, and the driver's message. */
-export function causeOf(error: unknown): string {
+export function explain(error: unknown): string {
   // If a host name has several addresses and all of them fail, this error has no message of its
   // own. It contains one error for each address.
   if (error instanceof AggregateError && error.message === '')
-    return [...new Set(error.errors.map(causeOf))].join('; ');
+    return [...new Set(error.errors.map(explain))].join('; ');
   if (!(error instanceof Error)) return String(error);
   const { message } = error;
   const code = 'code' in error ? String(error.code) : '';

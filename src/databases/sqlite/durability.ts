@@ -16,7 +16,7 @@ const OPEN_WAIT_MS = 250;
  * libsql may leave a statement open, and then the next attempt fails too. After `work`,
  * `busy_timeout` is set to 0, because SQLite's waiting would block the event loop.
  */
-export function opening(database: SqliteDatabase, work: () => void): void {
+export function retryWhileBusy(database: SqliteDatabase, work: () => void): void {
   const deadlineMs = performance.now() + OPEN_DEADLINE_MS;
   database.exec(`PRAGMA busy_timeout = ${OPEN_WAIT_MS}`);
   for (;;) {

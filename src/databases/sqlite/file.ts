@@ -1,6 +1,6 @@
 import { prepare, type SqliteDatabase } from './database.js';
 import { openSqliteDatabase } from './driver.js';
-import { makeDurable, opening } from './durability.js';
+import { makeDurable, retryWhileBusy } from './durability.js';
 import { type FailureKind, SqliteFileError } from './failure.js';
 import { publishCommit } from './group-commit.js';
 import { identityOf } from './identity.js';
@@ -41,7 +41,7 @@ const LASTING: readonly FailureKind[] = ['read_only', 'io', 'full', 'cannot_open
  * commits durable.
  */
 export function prepareFile(database: SqliteDatabase, schemas: Schemas): void {
-  opening(database, () => {
+  retryWhileBusy(database, () => {
     // Throws if this is another program's file.
     schemaVersions(database, schemas);
     // Switches an empty file to WAL before it gets tables. A killed process then leaves no rollback

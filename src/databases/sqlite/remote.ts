@@ -8,7 +8,7 @@ import type { FileWorkerData, SentFailure, WorkerAnswer, WorkerCall } from './wo
  * The Node.js flags of a thread. Without them, each thread would print its own warning that
  * node:sqlite is experimental.
  */
-const QUIETLY = ['--disable-warning=ExperimentalWarning'];
+const NO_SQLITE_WARNING = ['--disable-warning=ExperimentalWarning'];
 
 /** The objects that a worker hosts, as other threads call them. */
 export type Remote<Parts> = {
@@ -108,7 +108,7 @@ export function createFileWorker<Parts>(
   }
 
   function start(): Worker {
-    const started = new Worker(url, { workerData: data, execArgv: QUIETLY });
+    const started = new Worker(url, { workerData: data, execArgv: NO_SQLITE_WARNING });
     started.on('message', receive);
     started.on('error', (error) => rejectAll(failureOfThread(`failed: ${textOf(error)}`)));
     started.on('exit', () => {

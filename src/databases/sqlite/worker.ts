@@ -2,7 +2,7 @@ import { accessSync, constants } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import { prepare, type SqliteDatabase } from './database.js';
 import { openSqliteDatabase } from './driver.js';
-import { makeDurable, opening } from './durability.js';
+import { makeDurable, retryWhileBusy } from './durability.js';
 import { type FailureKind, type FileOperation, failureOf } from './failure.js';
 import { checkIdentity, createIdentityCheck } from './identity.js';
 import { APPLICATION_ID } from './migration.js';
@@ -71,7 +71,7 @@ export function hostParts(createParts: (database: SqliteDatabase, openAnother: (
     const database = openSqliteDatabase(file);
     try {
       const select = prepare(database, 'SELECT count(*) FROM sqlite_schema');
-      opening(database, operation === 'read' ? () => select.get() : () => makeDurable(database));
+      retryWhileBusy(database, operation === 'read' ? () => select.get() : () => makeDurable(database));
       const filePart: FilePart = {
         probe() {
           select.get();

@@ -20,7 +20,7 @@ type Lazy<T> = T | Promise<T>;
  * or the most recent version of pages, is serialised once for all requests. The function returns a
  * promise only if it cannot serialise or compress the list synchronously.
  */
-export function createLister(): (listed: ListedOrders, request: ListRequest) => Lazy<Representation> {
+export function createListRepresenter(): (listed: ListedOrders, request: ListRequest) => Lazy<Representation> {
   let remembered: { readonly key: unknown; readonly list: Lazy<Representations> } | undefined;
 
   function remember(key: unknown, list: Lazy<Representations>): Lazy<Representations> {

@@ -40,13 +40,13 @@ export function attachTo<S extends Server>(
   server.on('connect', (request, socket) => {
     // After a CONNECT request, Node.js no longer handles the errors of the socket.
     socket.on('error', () => {});
-    lastAnswer(socket, () => service.respond(request, () => clientAddress(request)));
+    answerAndClose(socket, () => service.respond(request, () => clientAddress(request)));
   });
   const closing = new WeakSet<Duplex>();
   server.on('clientError', (error: ClientError, socket) => {
     if (!closing.has(socket)) {
       closing.add(socket);
-      lastAnswer(socket, () => service.refuse(codeOf(error), remoteAddress(socket)));
+      answerAndClose(socket, () => service.refuse(codeOf(error), remoteAddress(socket)));
     } else if (error.code === TIMED_OUT) {
       // A pending response waits for content that is malformed. Any other further error follows
       // from the first.
@@ -60,7 +60,7 @@ export function attachTo<S extends Server>(
  * Sends the pending responses of a socket whose further bytes Node.js no longer parses. Then closes
  * the socket. Without pending responses, sends a last one first.
  */
-function lastAnswer(socket: Duplex, ask: () => Reply | Promise<Reply>): void {
+function answerAndClose(socket: Duplex, ask: () => Reply | Promise<Reply>): void {
   const close = () => void socket.destroy();
   const write = (reply: Reply) => void socket.end(serializeReply(reply), 'latin1', close);
   const response = responseInProgress(socket);

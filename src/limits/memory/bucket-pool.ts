@@ -1,5 +1,5 @@
 import type { KeyState } from '../limiter.js';
-import { type Identity, isSame, mattersUntilMs } from '../rule.js';
+import { type BucketIdentity, isSame, mattersUntilMs } from '../rule.js';
 import type { Instant } from '../token-bucket.js';
 import { PackedDecision } from './packed-decision.js';
 import { MAX_PACKED_TAKEN, type PackedPlan } from './packed-plan.js';
@@ -39,7 +39,7 @@ export class BucketPool {
   readonly #slotRefs = new Map<string, number>();
   #hand = this.#slotRefs.entries();
   /** All shapes: each is a list of windows. The shape with the number n is at index n − 1. */
-  readonly #shapes: (readonly Identity[])[] = [];
+  readonly #shapes: (readonly BucketIdentity[])[] = [];
   readonly #unpacked = new Map<number, KeyState>();
   // `#ends` and `#taken` are views of the same bytes.
   #ends = new Float64Array(0);
@@ -134,7 +134,7 @@ export class BucketPool {
    * Returns the number of the shape that these buckets have. Returns 0 if they cannot be packed, or
    * if too many shapes are in use already.
    */
-  shapeOf(buckets: readonly Identity[]): number {
+  shapeOf(buckets: readonly BucketIdentity[]): number {
     const [first, second] = buckets;
     if (first === undefined || buckets.length > 2 || buckets.some(({ refill }) => refill !== 'interval'))
       return UNPACKED;

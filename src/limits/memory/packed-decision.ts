@@ -1,6 +1,6 @@
 import { type Decision, plainDecision, type WindowState } from '../limiter.js';
 import type { Plan, QuotaPolicy } from '../plan.js';
-import { lesser } from '../rule.js';
+import { scarcer } from '../rule.js';
 import type { Instant } from '../token-bucket.js';
 import type { PackedPlan } from './packed-plan.js';
 
@@ -79,7 +79,7 @@ export class PackedDecision implements Decision {
 
   get inForce(): WindowState {
     const [first, second] = this.windows;
-    return second === undefined ? first : lesser(first, second);
+    return second === undefined ? first : scarcer(first, second);
   }
 
   toJSON(): Decision {

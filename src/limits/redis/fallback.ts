@@ -79,10 +79,10 @@ export function withFallback(shared: SharedLimiter, options: FallbackOptions): L
     }
     const asked = shared[method](key, plan, cost);
     if (!(asked instanceof Promise)) return asked;
-    return breaker.run(asked, heed, (error) => decideHere(method, key, plan, cost, error));
+    return breaker.run(asked, copyBan, (error) => decideHere(method, key, plan, cost, error));
   }
 
-  function heed({ decision, banEndMs }: Ruled): Decision {
+  function copyBan({ decision, banEndMs }: Ruled): Decision {
     const { key, nowMs } = decision;
     if (banEndMs > 0) {
       local.ban(key, banEndMs - nowMs);

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { Clock } from '../clock.js';
 import type { Decision } from '../limiter.js';
 import type { Plan } from '../plan.js';
-import { decisionOf, settled } from '../rule.js';
+import { decisionOf, settleWindow } from '../rule.js';
 import type { Answer } from './calls.js';
 
 interface Refusal {
@@ -64,7 +64,7 @@ export function createRefusals(clock: Clock | undefined, forMs: number) {
         return undefined;
       }
       const instant = { nowMs, utcOffsetMs: answer.utcOffsetMs };
-      const windows = plan.policies.map((policy, index) => settled(answer.buckets[index], policy, cost, instant));
+      const windows = plan.policies.map((policy, index) => settleWindow(answer.buckets[index], policy, cost, instant));
       const banEndMs = answer.banEndMs > nowMs ? answer.banEndMs : 0;
       if (banEndMs === 0 && windows.every(({ refuses }) => !refuses)) return undefined;
       const decision = decisionOf({ key, plan, cost }, windows, false, banEndMs, instant);

@@ -20,7 +20,7 @@ const PAGE = 2_000;
  * checking whether the copy is current would query all rows. If the pool has no `connect`, every
  * list is an array.
  */
-export function createLister(pool: PostgresPool, table: OrderTable): () => Promise<ListedOrders> {
+export function createTableLister(pool: PostgresPool, table: OrderTable): () => Promise<ListedOrders> {
   const connect = pool.connect?.bind(pool);
   const readSnapshot = connect && createSnapshotReader(connect);
   const readPage = pageReader(table, readSnapshot === undefined ? 'ALL' : PAGE);

@@ -6,7 +6,7 @@ import { isReplacing } from '../options.js';
 import type { OrderId } from '../order.js';
 import { type OrderInput, type OrderRecord, toOrderRecords } from '../record.js';
 import type { ListedOrders, OrderStore, OwnedOrderStore, PutOptions, PutOutcome } from '../store.js';
-import { createLister } from './list.js';
+import { createTableLister } from './list.js';
 import { ORDERS_SCHEMA, OWN_TABLE } from './own-table.js';
 import { putRecords } from './put.js';
 import { type OrderTable, type PostgresOrderTable, readOrder, readTable } from './table.js';
@@ -79,5 +79,5 @@ export function createMappedOrderStore(pool: PostgresPool, table: PostgresOrderT
 }
 
 function storeOver(pool: PostgresPool, table: OrderTable) {
-  return { list: createLister(pool, table), cancel: createTransition(pool, table, 'cancelled', cancelOutcome) };
+  return { list: createTableLister(pool, table), cancel: createTransition(pool, table, 'cancelled', cancelOutcome) };
 }

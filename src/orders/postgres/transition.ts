@@ -13,7 +13,7 @@ const OTHER_STATUS: OrderStatus = 'other';
  * rule of the table can make it wait.
  */
 const LOCK_MS = 100;
-const LIMIT_LOCKS = `set_config('lock_timeout', '${LOCK_MS}', true) <> ''`;
+const SET_LOCK_TIMEOUT = `set_config('lock_timeout', '${LOCK_MS}', true) <> ''`;
 
 /**
  * Creates a function that changes the status of an order to `next`. `decide` receives the present
@@ -77,7 +77,7 @@ function statementForOne({ table, id, status }: OrderTable, from: readonly strin
       FOR NO KEY UPDATE SKIP LOCKED),
     changed AS (
       UPDATE ${table} AS o SET ${status} = ${to} FROM found
-      WHERE o.${id} = found.id AND found.status IN (${from}) AND ${LIMIT_LOCKS} RETURNING 1)
+      WHERE o.${id} = found.id AND found.status IN (${from}) AND ${SET_LOCK_TIMEOUT} RETURNING 1)
     SELECT '1' AS found, status, (SELECT count(*) FROM changed)::text AS changed, ${WAIT_FOR_DISK} FROM found
     UNION ALL
     SELECT '0', NULL, '0', NULL WHERE NOT EXISTS (SELECT FROM found)
@@ -87,7 +87,7 @@ function statementForOne({ table, id, status }: OrderTable, from: readonly strin
 /** Locks the rows in the sequence of the given ids, which is ascending. */
 function statementForSeveral({ table, id, status }: OrderTable, from: readonly string[], to: string): string {
   return `WITH asked AS MATERIALIZED (
-      SELECT id FROM unnest(CASE WHEN ${LIMIT_LOCKS} THEN $1::text::int8[] END) AS id),
+      SELECT id FROM unnest(CASE WHEN ${SET_LOCK_TIMEOUT} THEN $1::text::int8[] END) AS id),
     found AS (
       SELECT asked.id AS asked, o.id, o.status FROM asked CROSS JOIN LATERAL (
         SELECT o.${id} AS id, o.${status}::text AS status FROM ${table} AS o WHERE o.${id} = asked.id

@@ -1,8 +1,8 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { getDefault } from 'valibot';
+import type { CommandResult } from '../command-result.js';
 import { CONFIG_VARIABLE, type SettingSources } from '../config/read-settings.js';
 import { type SettingName, settingsSchema, settingText } from '../config/settings.js';
-import type { Outcome } from '../outcome.js';
 
 /**
  * A command of the program: its operands and options, its help text, and the function that runs it.
@@ -18,7 +18,7 @@ export interface Command {
   readonly options: Readonly<Record<string, CommandOption>>;
   /** Example command lines for the help text, without the program's name. */
   readonly examples?: readonly string[];
-  run(invocation: Invocation): Outcome | Promise<Outcome>;
+  run(invocation: Invocation): CommandResult | Promise<CommandResult>;
 }
 
 export interface CommandOption {

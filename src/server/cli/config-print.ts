@@ -1,6 +1,6 @@
+import { type CommandResult, done, misused } from '../command-result.js';
 import { readSettings } from '../config/read-settings.js';
 import { SETTING_NAMES } from '../config/settings.js';
-import { done, misused, type Outcome } from '../outcome.js';
 import { type Command, type Invocation, settingOptions } from './command.js';
 import { createTable } from './terminal.js';
 
@@ -13,7 +13,7 @@ export const configCommand: Command = {
   run: printConfig,
 };
 
-function printConfig(invocation: Invocation): Outcome {
+function printConfig(invocation: Invocation): CommandResult {
   const read = readSettings(invocation);
   if (!read.ok) return misused(read.mistake);
   const { settings, sources } = read;

@@ -1,17 +1,17 @@
 import { existsSync, statSync } from 'node:fs';
 import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
 import { syncEveryCommit } from '../../databases/sqlite/durability.js';
+import { type CommandResult, done, failed, misused } from '../command-result.js';
 import { readSettings } from '../config/read-settings.js';
 import { printable } from '../log/printable.js';
-import { done, failed, misused, type Outcome } from '../outcome.js';
 import { backUp } from '../storage/backup.js';
-import { contentRefusal, inspect } from '../storage/contents.js';
+import { contentRefusal, withUnmigratedFile } from '../storage/contents.js';
 import { refusalOf } from '../storage/file-check.js';
 import { SCHEMAS } from '../storage/program-parts.js';
 import { restore } from '../storage/restore.js';
 import { IN_MEMORY, noSuchDatabase, reasonOf, troubleOf } from '../storage/sqlite.js';
 import { type Command, type Invocation, settingOptions } from './command.js';
-import { NOTHING_LEFT } from './with-storage.js';
+import { MEMORY_IS_LOST } from './with-storage.js';
 
 const FILE_OPTIONS = settingOptions(['db']);
 
@@ -45,12 +45,15 @@ export const dbCommands: readonly Command[] = [
 const NO_FILE =
   'the db commands need an SQLite file, but the settings name a PostgreSQL database; name a file with --db, or use pg_dump and pg_restore';
 
-async function withFile(invocation: Invocation, work: (file: string) => Outcome | Promise<Outcome>): Promise<Outcome> {
+async function withFile(
+  invocation: Invocation,
+  work: (file: string) => CommandResult | Promise<CommandResult>,
+): Promise<CommandResult> {
   const read = readSettings(invocation, ['db', 'databaseUrl']);
   if (!read.ok) return misused(read.mistake);
   const { db: file, databaseUrl } = read.settings;
   if (databaseUrl !== undefined) return misused(NO_FILE);
-  if (file === IN_MEMORY) return misused(NOTHING_LEFT);
+  if (file === IN_MEMORY) return misused(MEMORY_IS_LOST);
   try {
     return await work(file);
   } catch (error) {
@@ -59,7 +62,10 @@ async function withFile(invocation: Invocation, work: (file: string) => Outcome 
 }
 
 /** Runs `work` on a file that must exist. */
-function withExisting(invocation: Invocation, work: (file: string) => Outcome | Promise<Outcome>): Promise<Outcome> {
+function withExisting(
+  invocation: Invocation,
+  work: (file: string) => CommandResult | Promise<CommandResult>,
+): Promise<CommandResult> {
   return withFile(invocation, (file) => {
     if (!existsSync(file)) return failed(noSuchDatabase(file));
     const refusal = refusalOf(file);
@@ -71,8 +77,8 @@ function withExisting(invocation: Invocation, work: (file: string) => Outcome | 
  * Checks the file and counts its rows in one transaction, so that all counts belong to the same
  * state even if a server writes meanwhile.
  */
-function check(file: string): Outcome {
-  return inspect(file, (opened) => {
+function check(file: string): CommandResult {
+  return withUnmigratedFile(file, (opened) => {
     const { database, versions } = opened;
     const synchronous = Number(syncEveryCommit(database));
     database.exec('BEGIN');

@@ -1,5 +1,5 @@
+import { type CommandResult, misused } from '../command-result.js';
 import { readSettings } from '../config/read-settings.js';
-import { misused, type Outcome } from '../outcome.js';
 import { checkHealth } from '../process/healthcheck.js';
 import { type Command, type Invocation, settingOptions } from './command.js';
 
@@ -15,7 +15,7 @@ export const healthcheckCommand: Command = {
   run: healthcheck,
 };
 
-async function healthcheck(invocation: Invocation): Promise<Outcome> {
+async function healthcheck(invocation: Invocation): Promise<CommandResult> {
   const read = readSettings(invocation, ['host', 'port']);
   return read.ok ? checkHealth(read.settings, invocation.flags.has('ready')) : misused(read.mistake);
 }

@@ -2,9 +2,9 @@ import { createReadStream, fstatSync, openSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import type { ImportedRecord } from '../../orders/import.js';
 import { serializeRecord } from '../../orders/json.js';
+import { type CommandResult, done, failed, misused } from '../command-result.js';
 import { messageOf } from '../log/message-of.js';
 import { writeText } from '../log/write-text.js';
-import { done, failed, misused, type Outcome } from '../outcome.js';
 import { troubleOf } from '../storage/sqlite.js';
 import type { Storage } from '../storage/storage.js';
 import type { Invocation } from './command.js';
@@ -17,7 +17,7 @@ import { withStorage } from './with-storage.js';
 /** Orders in batches. No batch is empty. */
 export type Records = ReturnType<Storage['records']>;
 
-export async function importOrders(invocation: Invocation): Promise<Outcome> {
+export async function importOrders(invocation: Invocation): Promise<CommandResult> {
   const [file = '-'] = invocation.operands;
   const statuses = readStatuses(invocation);
   if (statuses === undefined) {
@@ -62,7 +62,7 @@ async function store(
   name: string,
   batches: AsyncIterable<readonly ImportedRecord[]>,
   replace: boolean,
-): Promise<Outcome> {
+): Promise<CommandResult> {
   const counts = new Map<string, number>();
 
   async function* counted(): AsyncGenerator<readonly ImportedRecord[]> {
@@ -97,7 +97,7 @@ async function store(
   }
 }
 
-function storedOutcome(count: number, counts: ReadonlyMap<string, number>): Outcome {
+function storedOutcome(count: number, counts: ReadonlyMap<string, number>): CommandResult {
   const byStatus = Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
   const statuses = Object.entries(byStatus).map(([status, orders]) => `${orders} ${status}`);
   return done(
@@ -133,7 +133,7 @@ async function* chunksOf({ stream, bytes }: Input, onProgress: (part: number) =>
   }
 }
 
-export function exportOrders(invocation: Invocation): Outcome | Promise<Outcome> {
+export function exportOrders(invocation: Invocation): CommandResult | Promise<CommandResult> {
   const { flags } = invocation;
   const format = flags.get('format');
   if (!isFormat(format)) return misused(unknownFormat(format));
@@ -150,7 +150,7 @@ function unknownFormat(text: unknown): string {
   return `--format: expected json or csv, not ${JSON.stringify(text)}`;
 }
 
-export async function exportJson(records: Records, asArray: boolean): Promise<Outcome> {
+export async function exportJson(records: Records, asArray: boolean): Promise<CommandResult> {
   return print(jsonTexts(records, asArray));
 }
 
@@ -171,7 +171,7 @@ async function* csvTexts(records: Records): AsyncGenerator<string> {
 }
 
 /** Writes the texts to stdout. Stops without an error if the reader has closed the pipe. */
-async function print(texts: AsyncIterable<string>): Promise<Outcome> {
+async function print(texts: AsyncIterable<string>): Promise<CommandResult> {
   for await (const text of texts) {
     try {
       if (!(await writeText(process.stdout, text))) break;

@@ -1,7 +1,7 @@
+import { type CommandResult, done, failed, misused } from '../command-result.js';
 import { describePlan, type ParsedPlan, parseKeyPlan } from '../keys/key-plan.js';
 import type { IssuedKey, KeyChange, KeyRecord, KeyRing } from '../keys/key-ring.js';
 import { writeText } from '../log/write-text.js';
-import { done, failed, misused, type Outcome } from '../outcome.js';
 import { type Command, commandLine, type Invocation } from './command.js';
 import { createTable } from './terminal.js';
 import { STORAGE_OPTIONS, withStorage } from './with-storage.js';
@@ -64,7 +64,7 @@ export const keyCommands: readonly Command[] = [
   },
 ];
 
-function createKey(invocation: Invocation): Outcome | Promise<Outcome> {
+function createKey(invocation: Invocation): CommandResult | Promise<CommandResult> {
   const parsed = readPlan(invocation);
   if (!parsed.ok) return misused(parsed.message);
   const name = invocation.flags.get('name');
@@ -80,7 +80,7 @@ function createKey(invocation: Invocation): Outcome | Promise<Outcome> {
   );
 }
 
-function rotateKey(invocation: Invocation): Promise<Outcome> {
+function rotateKey(invocation: Invocation): Promise<CommandResult> {
   const [id = ''] = invocation.operands;
   return withStorage(invocation, async ({ keys }) => {
     const rotated = await keys.rotate(id);
@@ -106,7 +106,7 @@ async function isHandedOver({ flags }: Invocation, issued: IssuedKey): Promise<b
   }
 }
 
-function listKeys(invocation: Invocation): Promise<Outcome> {
+function listKeys(invocation: Invocation): Promise<CommandResult> {
   return withStorage(invocation, async ({ keys: ring }) => {
     const keys = await ring.list();
     if (keys.length === 0)
@@ -125,14 +125,14 @@ function listKeys(invocation: Invocation): Promise<Outcome> {
   });
 }
 
-function setPlan(invocation: Invocation): Outcome | Promise<Outcome> {
+function setPlan(invocation: Invocation): CommandResult | Promise<CommandResult> {
   const parsed = readPlan(invocation);
   if (!parsed.ok) return misused(parsed.message);
   const { plan } = parsed;
   return changeKey(invocation, (keys, id) => keys.setPlan(id, plan), `now has the plan ${describePlan(plan)}`);
 }
 
-function revokeKey(invocation: Invocation): Promise<Outcome> {
+function revokeKey(invocation: Invocation): Promise<CommandResult> {
   return changeKey(invocation, (keys, id) => keys.revoke(id), 'is revoked');
 }
 
@@ -141,7 +141,7 @@ function changeKey(
   invocation: Invocation,
   change: (keys: KeyRing, id: string) => KeyChange | Promise<KeyChange>,
   result: string,
-): Promise<Outcome> {
+): Promise<CommandResult> {
   const [id = ''] = invocation.operands;
   return withStorage(invocation, async ({ keys }) => {
     const outcome = await change(keys, id);
@@ -151,7 +151,7 @@ function changeKey(
   });
 }
 
-function unchanged(invocation: Invocation, outcome: Exclude<KeyChange, 'changed'>): Outcome {
+function unchanged(invocation: Invocation, outcome: Exclude<KeyChange, 'changed'>): CommandResult {
   return failed(outcome === 'not_found' ? unknownKey(invocation) : `${invocation.operands[0]} is already revoked`);
 }
 

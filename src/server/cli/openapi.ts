@@ -1,6 +1,6 @@
 import { createOpenApiDocument, serializeOpenApiDocument } from '../../http/openapi/document.js';
+import { misused } from '../command-result.js';
 import { readSettings } from '../config/read-settings.js';
-import { misused } from '../outcome.js';
 import { type Command, settingOptions } from './command.js';
 
 export const openApiCommand: Command = {

@@ -2,9 +2,9 @@ import { FIELD_NAMES, FIELDS } from '../../orders/fields.js';
 import { type CancelOutcome, type OrderId, parseOrderId, type ShipOutcome } from '../../orders/index.js';
 import { serializeRecord } from '../../orders/json.js';
 import { ORDER_FIELDS, type OrderRecord } from '../../orders/record.js';
+import { type CommandResult, failed, misused } from '../command-result.js';
 import { printable } from '../log/printable.js';
 import { writeText } from '../log/write-text.js';
-import { failed, misused, type Outcome } from '../outcome.js';
 import type { Storage } from '../storage/storage.js';
 import type { Command, Invocation } from './command.js';
 import { exportJson, exportOrders, importOrders, type Records } from './import-export.js';
@@ -74,7 +74,7 @@ const STATUS_STYLES = new Map<string, Style>([
   ['cancelled', 'dim'],
 ]);
 
-async function listOrders({ records }: Storage, { flags }: Invocation): Promise<Outcome> {
+async function listOrders({ records }: Storage, { flags }: Invocation): Promise<CommandResult> {
   const status = flags.get('status');
   const others = new Set<string>();
   const chosen = typeof status === 'string' ? withStatus(records(), status, others) : records();
@@ -115,15 +115,15 @@ async function* withStatus(
 
 function withOrderId(
   invocation: Invocation,
-  work: (data: Storage, id: OrderId) => Outcome | Promise<Outcome>,
-): Outcome | Promise<Outcome> {
+  work: (data: Storage, id: OrderId) => CommandResult | Promise<CommandResult>,
+): CommandResult | Promise<CommandResult> {
   const [text = ''] = invocation.operands;
   const id = parseOrderId(text);
   if (id === undefined) return misused(`ORDER_ID: expected a decimal int64, such as 7, not ${JSON.stringify(text)}`);
   return withStorage(invocation, (data) => work(data, id));
 }
 
-async function showOrder({ orders }: Storage, id: OrderId): Promise<Outcome> {
+async function showOrder({ orders }: Storage, id: OrderId): Promise<CommandResult> {
   const record = await orders.get(id);
   if (record === undefined) return failed(`the order ${id} does not exist`);
   const rows = Object.entries(record).map(([field, value]) => `${field.padEnd(8)}  ${printable(`${value}`)}`);
@@ -137,15 +137,15 @@ const REFUSALS = {
   not_found: 'does not exist',
 } as const satisfies Readonly<Record<Exclude<CancelOutcome, 'cancelled'> & Exclude<ShipOutcome, 'shipped'>, string>>;
 
-async function cancelOrder({ orders }: Storage, id: OrderId): Promise<Outcome> {
+async function cancelOrder({ orders }: Storage, id: OrderId): Promise<CommandResult> {
   return changed(id, 'cancelled', await orders.cancel(id));
 }
 
-async function shipOrder({ orders }: Storage, id: OrderId): Promise<Outcome> {
+async function shipOrder({ orders }: Storage, id: OrderId): Promise<CommandResult> {
   return changed(id, 'shipped', await orders.ship(id));
 }
 
-function changed(id: OrderId, status: 'cancelled' | 'shipped', outcome: CancelOutcome | ShipOutcome): Outcome {
+function changed(id: OrderId, status: 'cancelled' | 'shipped', outcome: CancelOutcome | ShipOutcome): CommandResult {
   if (outcome !== 'cancelled' && outcome !== 'shipped') {
     const rule = outcome === 'not_found' ? '' : `; only a pending order can be ${status}`;
     return failed(`the order ${id} ${REFUSALS[outcome]}${rule}`);

@@ -1,20 +1,20 @@
 import { createRequire } from 'node:module';
+import { type CommandResult, done, misused } from '../command-result.js';
 import { messageOf } from '../log/message-of.js';
 import { printable } from '../log/printable.js';
 import { writeText } from '../log/write-text.js';
-import { done, misused, type Outcome } from '../outcome.js';
 import { type Command, nearest, PROGRAM, parseCommand, quoted } from './command.js';
 import { commandHelp, listHelp } from './help.js';
 import { paint } from './terminal.js';
 
-const DEFAULT = 'serve';
+const DEFAULT_COMMAND = 'serve';
 
 /**
  * The commands, grouped by their first word, in the order of the help text. Running a command loads
  * only the module of its group.
  */
 const GROUPS: ReadonlyMap<string, () => Promise<readonly Command[]>> = new Map([
-  [DEFAULT, async () => [(await import('./serve.js')).serveCommand]],
+  [DEFAULT_COMMAND, async () => [(await import('./serve.js')).serveCommand]],
   ['orders', async () => (await import('./orders.js')).orderCommands],
   ['keys', async () => (await import('./keys.js')).keyCommands],
   ['quota', async () => (await import('./quotas/commands.js')).quotaCommands],
@@ -36,7 +36,7 @@ export async function runProgram(
   const outcome = await runCommand(args, environment);
   const wantsJson = args.includes('--json');
   if (outcome.outcome !== 'done') {
-    await complain(outcome.message);
+    await printError(outcome.message);
     // A failure of this write is ignored, because the message is already on stderr.
     if (wantsJson) await writeText(process.stdout, `${JSON.stringify({ error: outcome.message })}\n`).catch(() => {});
     return EXIT_CODES[outcome.outcome];
@@ -46,12 +46,12 @@ export async function runProgram(
     if (answer !== undefined) await writeText(process.stdout, `${answer}\n`);
     return EXIT_CODES.done;
   } catch (error) {
-    await complain(`cannot write to stdout: ${messageOf(error)}`);
+    await printError(`cannot write to stdout: ${messageOf(error)}`);
     return EXIT_CODES.failed;
   }
 }
 
-async function complain(message: string): Promise<void> {
+async function printError(message: string): Promise<void> {
   const lines = message.split('\n').map(printable).join('\n');
   await writeText(process.stderr, `${paint(process.stderr, 'red', PROGRAM)}: ${lines}\n`);
 }
@@ -59,26 +59,26 @@ async function complain(message: string): Promise<void> {
 async function runCommand(
   args: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
-): Promise<Outcome> {
+): Promise<CommandResult> {
   if (args[0] === '--version') return version();
   const isHelp = args[0] === 'help';
   const given = isHelp ? args.slice(1) : args;
   const wantsHelp = isHelp || beforeOperands(given).some((text) => HELP.has(text));
   const [first = '', second = ''] = given.map((text) => (text.startsWith('-') ? '' : text));
-  if (wantsHelp && HELP.has(given[0] ?? '--help')) return explained(listHelp(await allCommands(), DEFAULT));
+  if (wantsHelp && HELP.has(given[0] ?? '--help')) return helpResult(listHelp(await allCommands(), DEFAULT_COMMAND));
 
-  const commands = await GROUPS.get(first || DEFAULT)?.();
+  const commands = await GROUPS.get(first || DEFAULT_COMMAND)?.();
   const isGroup = commands?.some(({ name }) => name.includes(' ')) ?? false;
   if (commands !== undefined && isGroup && second === '') {
-    if (wantsHelp) return explained(listHelp(commands, DEFAULT, first));
+    if (wantsHelp) return helpResult(listHelp(commands, DEFAULT_COMMAND, first));
     const expected = commands.map(({ name }) => name.split(' ')[1]).join(', ');
     return misused(`missing command after "${first}"; expected ${commands.length > 1 ? 'one of ' : ''}${expected}`);
   }
   const words = isGroup ? [first, second] : [first].filter(Boolean);
-  const name = words.join(' ') || DEFAULT;
+  const name = words.join(' ') || DEFAULT_COMMAND;
   const command = commands?.find((candidate) => candidate.name === name);
   if (command === undefined) return misused(unknownCommand(name, await allCommands()));
-  if (wantsHelp) return explained(commandHelp(command));
+  if (wantsHelp) return helpResult(commandHelp(command));
   const parsed = parseCommand(command, given.slice(words.length), environment);
   return parsed.ok ? command.run(parsed.invocation) : misused(parsed.message);
 }
@@ -96,7 +96,7 @@ function beforeOperands(args: readonly string[]): readonly string[] {
   return end === -1 ? args : args.slice(0, end);
 }
 
-function explained(text: string): Outcome {
+function helpResult(text: string): CommandResult {
   return { outcome: 'done', text };
 }
 
@@ -111,7 +111,7 @@ function unknownCommand(name: string, commands: readonly Command[]): string {
   return `unknown command${quoted(name)}; ${advice}`;
 }
 
-function version(): Outcome {
+function version(): CommandResult {
   const { version } = createRequire(import.meta.url)('store-orders/package.json');
   return done(String(version), { version });
 }

@@ -1,8 +1,8 @@
 import { fstatSync } from 'node:fs';
+import { type CommandResult, misused } from '../command-result.js';
 import { readSettings } from '../config/read-settings.js';
 import { SETTING_NAMES } from '../config/settings.js';
 import { createLog, FILE_BYTES } from '../log/log.js';
-import { misused, type Outcome } from '../outcome.js';
 import { processLifecycle, workerLifecycle } from '../process/lifecycle.js';
 import { runServer } from '../process/run-server.js';
 import { type Command, commandLine, type Invocation, settingOptions } from './command.js';
@@ -21,7 +21,7 @@ export const serveCommand: Command = {
  */
 const FLUSH_AT_EXIT_MS = 1_000;
 
-async function serve(invocation: Invocation): Promise<Outcome> {
+async function serve(invocation: Invocation): Promise<CommandResult> {
   const read = readSettings(invocation);
   if (!read.ok) return misused(read.mistake);
   const { settings } = read;

@@ -1,7 +1,7 @@
+import { type CommandResult, failed, misused } from '../command-result.js';
 import { readSettings } from '../config/read-settings.js';
 import type { SettingName, Settings } from '../config/settings.js';
 import { messageOf } from '../log/message-of.js';
-import { failed, misused, type Outcome } from '../outcome.js';
 import { openStorage } from '../storage/open.js';
 import { IN_MEMORY, troubleOf } from '../storage/sqlite.js';
 import type { Storage } from '../storage/storage.js';
@@ -10,7 +10,7 @@ import { type Invocation, settingOptions } from './command.js';
 /** The options that name the storage of orders and keys. */
 export const STORAGE_OPTIONS = settingOptions(['db', 'databaseUrl']);
 
-export const NOTHING_LEFT = 'a database in memory would be lost when this command ends; name a file with --db';
+export const MEMORY_IS_LOST = 'a database in memory would be lost when this command ends; name a file with --db';
 
 export interface WithStorageOptions {
   /** Whether to create the database if it does not exist. */
@@ -27,13 +27,13 @@ export interface WithStorageOptions {
  */
 export async function withStorage(
   invocation: Invocation,
-  work: (storage: Storage, settings: Settings) => Outcome | Promise<Outcome>,
+  work: (storage: Storage, settings: Settings) => CommandResult | Promise<CommandResult>,
   { create = false, discards = false, settings: names = [] }: WithStorageOptions = {},
-): Promise<Outcome> {
+): Promise<CommandResult> {
   const read = readSettings(invocation, ['db', 'databaseUrl', ...names]);
   if (!read.ok) return misused(read.mistake);
   const { settings } = read;
-  if (settings.databaseUrl === undefined && settings.db === IN_MEMORY) return misused(NOTHING_LEFT);
+  if (settings.databaseUrl === undefined && settings.db === IN_MEMORY) return misused(MEMORY_IS_LOST);
   const open = await openStorage(settings, create);
   if (!open.ok) return failed(open.message);
   const { data: storage } = open;

@@ -10,7 +10,7 @@ export interface KeyPlan {
 }
 
 /** A requested plan, not yet checked. */
-export interface PlanWish {
+export interface RequestedPlan {
   readonly name: string;
   readonly perMinute?: number | undefined;
   readonly perDay?: number | undefined;
@@ -26,7 +26,7 @@ export const FIXED_PLANS: readonly FixedPlanName[] = ['free', 'pro', 'business']
  * Checks a plan (specification, part 8). Enterprise must have a quota per minute, a quota per day
  * or both. The quotas of the other plans are fixed.
  */
-export function parseKeyPlan({ name, perMinute, perDay }: PlanWish): ParsedPlan {
+export function parseKeyPlan({ name, perMinute, perDay }: RequestedPlan): ParsedPlan {
   const fixed = FIXED_PLANS.find((plan) => plan === name);
   const hasNumbers = perMinute !== undefined || perDay !== undefined;
   if (fixed !== undefined) {

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
  * How many open files are reserved for everything but client connections: for the database,
  * connections to backends, the log, and files of Node.js.
  */
-const OTHER_FILES = 60;
+const RESERVED_FILES = 60;
 
 /**
  * Returns how many client connections this process may have open, or infinity if the system sets no
@@ -13,7 +13,7 @@ const OTHER_FILES = 60;
  * primary hands to it, and then gets no more connections.
  */
 export function connectionLimit(): number {
-  return Math.max(10, openFilesLimit() - OTHER_FILES);
+  return Math.max(10, openFilesLimit() - RESERVED_FILES);
 }
 
 /**

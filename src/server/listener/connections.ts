@@ -98,7 +98,7 @@ export function createConnections({ most, mostPerAddress, idleMs }: ConnectionLi
    * Closes the connection after `lingerMs`, unless a newer request arrives first. In that case, the
    * response to the newer request closes the connection.
    */
-  function closeUntold({ socket }: Connection, response: ServerResponse | undefined, lingerMs: number): void {
+  function closeUnlessUsed({ socket }: Connection, response: ServerResponse | undefined, lingerMs: number): void {
     function close(): void {
       const isArriving = response === undefined && socket.bytesRead > 0;
       if (open.get(socket)?.newest === response && !isArriving) socket.destroy();
@@ -139,8 +139,8 @@ export function createConnections({ most, mostPerAddress, idleMs }: ConnectionLi
     closeAll(lingerMs) {
       for (const connection of open.values()) {
         const { newest } = connection;
-        if (newest === undefined || newest.writableFinished) closeUntold(connection, newest, lingerMs);
-        else if (newest.headersSent) newest.once('finish', () => closeUntold(connection, newest, lingerMs));
+        if (newest === undefined || newest.writableFinished) closeUnlessUsed(connection, newest, lingerMs);
+        else if (newest.headersSent) newest.once('finish', () => closeUnlessUsed(connection, newest, lingerMs));
         else newest.shouldKeepAlive = false;
       }
     },

@@ -1,7 +1,7 @@
 import { request } from 'node:http';
+import { type CommandResult, done, failed } from '../command-result.js';
 import { baseAddress, localAddress } from '../listener/base-url.js';
 import { messageOf } from '../log/message-of.js';
-import { done, failed, type Outcome } from '../outcome.js';
 
 const PATIENCE_MS = 3_000;
 
@@ -12,7 +12,7 @@ const PATIENCE_MS = 3_000;
 export function checkHealth(
   { host, port }: { readonly host: string; readonly port: number | string },
   isReadiness: boolean,
-): Promise<Outcome> {
+): Promise<CommandResult> {
   const path = isReadiness ? '/readyz' : '/healthz';
   const isSocket = typeof port === 'string';
   const url = isSocket ? `http://localhost${path}` : localAddress(baseAddress({ address: host, port }, path));

@@ -1,10 +1,10 @@
 import cluster, { type Worker } from 'node:cluster';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type CommandResult, failed } from '../command-result.js';
 import type { Settings } from '../config/settings.js';
 import type { Log, LogFields } from '../log/log.js';
 import { messageOf } from '../log/message-of.js';
 import { collectFromWorkers, loadPrometheus, NO_PROMETHEUS } from '../metrics/metrics.js';
-import { failed, type Outcome } from '../outcome.js';
 import { WORKER_VARIABLE, type WorkerMessage } from './lifecycle.js';
 import { listenForMetrics } from './metrics-port.js';
 import { firstSignal } from './signals.js';
@@ -23,7 +23,7 @@ const STOP_MS = 9_000;
  * signal, it stops accepting connections. Each worker then finishes the requests on the connections
  * that it has been handed, and exits.
  */
-export async function runPrimary(settings: Settings, log: Log): Promise<Outcome> {
+export async function runPrimary(settings: Settings, log: Log): Promise<CommandResult> {
   const { workers: count, host, metricsPort } = settings;
   const prometheus = metricsPort === undefined ? undefined : await loadPrometheus();
   if (metricsPort !== undefined && prometheus === undefined) return failed(NO_PROMETHEUS);

@@ -1,4 +1,5 @@
 import { addressPerMinute } from '../../http/admission.js';
+import { type CommandResult, failed } from '../command-result.js';
 import type { Settings } from '../config/settings.js';
 import { baseAddress, isLoopback } from '../listener/base-url.js';
 import { createOrderServer } from '../listener/server.js';
@@ -6,7 +7,6 @@ import type { Log, LogFields } from '../log/log.js';
 import { messageOf } from '../log/message-of.js';
 import { logReplies } from '../log/request-log.js';
 import { createMetrics, loadPrometheus, NO_PROMETHEUS } from '../metrics/metrics.js';
-import { failed, type Outcome } from '../outcome.js';
 import { openCounting } from '../quotas/backend.js';
 import { openServerStorage } from '../storage/open.js';
 import { IN_MEMORY } from '../storage/sqlite.js';
@@ -24,7 +24,7 @@ export async function runServer(
   log: Log,
   lifecycle: Lifecycle,
   createKey: string,
-): Promise<Outcome> {
+): Promise<CommandResult> {
   const { host, port, metricsPort } = settings;
   const prometheus = metricsPort === undefined ? undefined : await loadPrometheus();
   if (metricsPort !== undefined && prometheus === undefined) return failed(NO_PROMETHEUS);
@@ -49,7 +49,7 @@ export async function runServer(
     }
   }
 
-  async function serve(): Promise<Outcome> {
+  async function serve(): Promise<CommandResult> {
     const opened = await openCounting(settings, data, log);
     if (!opened.ok) return failed(opened.message);
     const { counting } = opened;

@@ -48,7 +48,7 @@ export async function seedAndGreet(
     `  ${CURL} ${authorization} "${list}"`,
     `  ${CURL} -i -X DELETE ${authorization} "${list}/${pending}"`,
     '',
-    ...whereNext(guide),
+    ...nextSteps(guide),
   ]);
 }
 
@@ -60,7 +60,7 @@ export async function showNextSteps({ keys, name }: ServerStorage, guide: Guide)
   const isKeyless = await keys.isEmpty();
   await say([
     ...(isKeyless ? [`${name} has no API keys.${firstKey(guide)}`] : []),
-    ...(process.stderr.isTTY ? whereNext(guide) : []),
+    ...(process.stderr.isTTY ? nextSteps(guide) : []),
   ]);
 }
 
@@ -68,7 +68,7 @@ function firstKey({ createKey }: Guide): string {
   return createKey === undefined ? '' : ` Create one: ${createKey}`;
 }
 
-function whereNext({ url, socket, createKey }: Guide): readonly string[] {
+function nextSteps({ url, socket, createKey }: Guide): readonly string[] {
   return [
     // Browsers cannot open a unix socket.
     ...(socket === undefined ? [`Documentation: ${new URL('/docs', localAddress(url)).href}`] : []),

@@ -106,17 +106,17 @@ async function countInRedis(address: RedisAddress, log: Log): Promise<Counting> 
       else log.error('quotas counted in this process only', { redis: address.name, error: messageOf(error) });
     },
   });
-  await redis.arrived();
+  await redis.firstConnection();
   // If Redis is not connected, these calls fail at once, and let the limiter notice that. It then
   // counts in this process, and `onMode` logs the change.
-  while (limiter.mode === 'shared' && !redis.isThere()) await limiter.inspect('').catch(() => {});
+  while (limiter.mode === 'shared' && !redis.isConnected()) await limiter.inspect('').catch(() => {});
   return {
     limiter,
     name: address.name,
     mode: () => limiter.mode,
     // The limiter notices a lost connection only when a call fails, so the connection is checked
     // here as well.
-    state: () => (limiter.mode === 'shared' && redis.isThere() ? 'ok' : 'degraded'),
+    state: () => (limiter.mode === 'shared' && redis.isConnected() ? 'ok' : 'degraded'),
     async close() {
       redis.close();
     },

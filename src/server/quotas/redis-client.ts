@@ -10,8 +10,8 @@ export interface RedisConnection {
    * Waits for the first connection or the first failure, at most {@link CONNECT_MS}. Resolves to
    * whether the client is connected.
    */
-  arrived(): Promise<boolean>;
-  isThere(): boolean;
+  firstConnection(): Promise<boolean>;
+  isConnected(): boolean;
   close(): void;
 }
 
@@ -37,13 +37,13 @@ export async function connectRedis(address: RedisAddress): Promise<RedisConnecti
   // A server of a cluster has only a part of the keys. It must count none of them: if it counted
   // its part, the wrong setting would hardly be noticed.
   let isOneOfMany = false;
-  const isThere = () => client.status === 'ready' && !isOneOfMany;
+  const isConnected = () => client.status === 'ready' && !isOneOfMany;
 
   return {
     async send(command) {
       if (isOneOfMany) throw new Error(ONE_OF_A_CLUSTER);
       // The error of `client.call` would not contain the reason.
-      if (!isThere()) throw failure ?? new Error('not connected');
+      if (!isConnected()) throw failure ?? new Error('not connected');
       try {
         return await client.call(...command);
       } catch (error) {
@@ -52,11 +52,11 @@ export async function connectRedis(address: RedisAddress): Promise<RedisConnecti
         throw new Error(ONE_OF_A_CLUSTER);
       }
     },
-    async arrived() {
+    async firstConnection() {
       await arrival;
-      return isThere();
+      return isConnected();
     },
-    isThere,
+    isConnected,
     close: () => client.disconnect(),
   };
 }

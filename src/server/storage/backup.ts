@@ -3,15 +3,15 @@ import { dirname, resolve } from 'node:path';
 import { isResult } from '../../databases/sqlite/database.js';
 import { createPrivately } from '../../databases/sqlite/driver.js';
 import { failureOf, SqliteFileError, textOf } from '../../databases/sqlite/failure.js';
+import { type CommandResult, done, failed } from '../command-result.js';
 import { randomBase62 } from '../keys/api-key.js';
-import { done, failed, type Outcome } from '../outcome.js';
-import { contentRefusal, inspect } from './contents.js';
+import { contentRefusal, withUnmigratedFile } from './contents.js';
 
 /**
  * Copies a database to a new file. The file gets its name only when the copy is complete and on
  * disk.
  */
-export function backUp(file: string, target: string): Outcome {
+export function backUp(file: string, target: string): CommandResult {
   const isTaken = () => lstatSync(target, { throwIfNoEntry: false }) !== undefined;
   const taken = failed(`${target} already exists; name a new file, because a backup overwrites nothing`);
   if (isTaken()) return taken;
@@ -27,13 +27,13 @@ export function backUp(file: string, target: string): Outcome {
  * the copy afterwards. If the process is killed, the copy remains, under a name that ends with
  * `.partial`.
  */
-export function withCopy(file: string, target: string, work: (copy: string) => Outcome): Outcome {
+export function withCopy(file: string, target: string, work: (copy: string) => CommandResult): CommandResult {
   const copy = resolve(`${target}.${randomBase62(8)}.partial`);
   if (!createPrivately(copy)) {
     return failed(`cannot create ${target}; check that its directory exists and is writable`);
   }
   try {
-    inspect(file, ({ database }) => {
+    withUnmigratedFile(file, ({ database }) => {
       try {
         // Copies from one read transaction, which does not block writers.
         database.prepare('VACUUM INTO ?').run(copy);
@@ -41,7 +41,7 @@ export function withCopy(file: string, target: string, work: (copy: string) => O
         throw isOfSource(error) ? error : failureOf(error, target, 'write');
       }
     });
-    const refusal = inspect(copy, (opened) => contentRefusal(file, opened), target);
+    const refusal = withUnmigratedFile(copy, (opened) => contentRefusal(file, opened), target);
     if (refusal !== undefined) return failed(refusal);
     // VACUUM INTO does not sync its file.
     sync(copy, 'r+');

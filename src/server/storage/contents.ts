@@ -12,7 +12,7 @@ type Opened = ReturnType<typeof openAsItIs>;
  * Runs `work` on an existing file, without migrating its tables. Throws a {@link SqliteFileError}
  * whose message calls the file `name`.
  */
-export function inspect<T>(file: string, work: (opened: Opened) => T, name = file): T {
+export function withUnmigratedFile<T>(file: string, work: (opened: Opened) => T, name = file): T {
   let opened: Opened | undefined;
   try {
     opened = openAsItIs(file);

@@ -18,19 +18,19 @@ export async function openStorage({ db, databaseUrl }: StorageSettings, create: 
  * overwrite each other's quotas.
  */
 export async function openServerStorage({ db, databaseUrl }: StorageSettings): Promise<OpenOutcome<ServerStorage>> {
-  if (databaseUrl !== undefined) return openPostgres(databaseUrl, { create: true, impatient: true });
+  if (databaseUrl !== undefined) return openPostgres(databaseUrl, { create: true, limitsStatementTime: true });
   const open = openServerSqliteStorage(db);
   if (!open.ok || db === IN_MEMORY) return open;
   const { data } = open;
-  let leave: (() => void) | undefined;
+  let unlock: (() => void) | undefined;
   let refusal = `another server runs on ${db}; stop it first, or name another file with --db`;
   try {
     // Resolves symbolic links, so that all names of a file share one lock.
-    leave = lockForServer(realpathSync(db));
+    unlock = lockForServer(realpathSync(db));
   } catch (error) {
     refusal = troubleOf(error, db + LOCK_SUFFIX, 'open') ?? `cannot open ${db}${LOCK_SUFFIX}: ${reasonOf(error)}`;
   }
-  if (leave === undefined) {
+  if (unlock === undefined) {
     await data.close();
     return { ok: false, message: refusal };
   }
@@ -38,7 +38,7 @@ export async function openServerStorage({ db, databaseUrl }: StorageSettings): P
     ok: true,
     // If the storage cannot be closed because the disk does not respond, the lock is released when
     // the process ends.
-    data: { ...data, close: () => data.close().then(leave), discard: () => data.discard().then(leave) },
+    data: { ...data, close: () => data.close().then(unlock), discard: () => data.discard().then(unlock) },
   };
 }
 

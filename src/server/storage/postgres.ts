@@ -1,6 +1,6 @@
 import type { Client, ClientConfig, Pool } from 'pg';
 import { checkFields } from '../../check.js';
-import { causeOf, withExplainedErrors } from '../../databases/postgres/failure.js';
+import { explain, withExplainedErrors } from '../../databases/postgres/failure.js';
 import { migrateTables } from '../../databases/postgres/migration.js';
 import { withNamedStatements } from '../../databases/postgres/named-statements.js';
 import { importRecords } from '../../orders/postgres/import.js';
@@ -18,7 +18,7 @@ export interface PostgresStorageOptions {
    */
   readonly create?: boolean;
   /** Limits the time of each statement. A server needs this, because its clients wait. */
-  readonly impatient?: boolean;
+  readonly limitsStatementTime?: boolean;
 }
 
 const CONNECTIONS = 8;
@@ -40,7 +40,7 @@ const PROBE_MS = 2_000;
  */
 export async function openPostgresStorage(url: string, options: PostgresStorageOptions = {}): Promise<OpenOutcome> {
   if (typeof url !== 'string') throw new TypeError('url: expected the URL of a PostgreSQL database');
-  checkFields('options', options, ['create', 'impatient']);
+  checkFields('options', options, ['create', 'limitsStatementTime']);
   const driver = await loadDriver();
   if (driver === undefined) {
     return { ok: false, message: notInstalled('the PostgreSQL driver', 'pg') };
@@ -58,7 +58,7 @@ export async function openPostgresStorage(url: string, options: PostgresStorageO
     if (refusal !== undefined) return { ok: false, message: `${name}: ${refusal}` };
     return { ok: true, data: storageOf(driver, config, name, options) };
   } catch (error) {
-    return { ok: false, message: `cannot open the database ${name}: ${causeOf(error)}` };
+    return { ok: false, message: `cannot open the database ${name}: ${explain(error)}` };
   }
 }
 
@@ -105,8 +105,13 @@ async function prepareTables(
   }
 }
 
-function storageOf(driver: Driver, config: ClientConfig, name: string, { impatient }: PostgresStorageOptions): Storage {
-  const limits = impatient === true ? { statement_timeout: STATEMENT_MS, query_timeout: ANSWER_MS } : {};
+function storageOf(
+  driver: Driver,
+  config: ClientConfig,
+  name: string,
+  { limitsStatementTime }: PostgresStorageOptions,
+): Storage {
+  const limits = limitsStatementTime === true ? { statement_timeout: STATEMENT_MS, query_timeout: ANSWER_MS } : {};
   const statements = openPool(driver, { ...config, ...limits }, CONNECTIONS);
   const lists = openPool(driver, { ...config, ...limits }, LIST_CONNECTIONS);
   const { connect } = withExplainedErrors(lists);

@@ -2,7 +2,7 @@ import { existsSync, realpathSync, rmSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { isResult, prepare } from '../../databases/sqlite/database.js';
 import { openSqliteDatabase } from '../../databases/sqlite/driver.js';
-import { done, failed, type Outcome } from '../outcome.js';
+import { type CommandResult, done, failed } from '../command-result.js';
 import { putInPlace, withCopy } from './backup.js';
 import { fileRefusal, journalRefusal, refusalOf } from './file-check.js';
 import { lockForServer } from './server-lock.js';
@@ -12,7 +12,7 @@ import { reasonOf } from './sqlite.js';
  * Replaces a database with a copy of a backup, and removes the log and the journal of the old
  * database. The backup is checked before anything is changed. It is not removed.
  */
-export function restore(backup: string, file: string): Outcome {
+export function restore(backup: string, file: string): CommandResult {
   if (!existsSync(backup)) return failed(`there is no backup ${backup}`);
   // Replaces the file to which a symbolic link points, not the link.
   const target = existsSync(file) ? realpathSync(file) : resolve(file);
@@ -21,8 +21,8 @@ export function restore(backup: string, file: string): Outcome {
   if (refusal !== undefined) return failed(`${backup}: ${reasonOf(refusal)}`);
   const objection = fileRefusal(target);
   if (objection !== undefined) return failed(`${file}: ${reasonOf(objection)}`);
-  const leave = lockForServer(target);
-  if (leave === undefined) return failed(`a server runs on ${file}; stop it first`);
+  const unlock = lockForServer(target);
+  if (unlock === undefined) return failed(`a server runs on ${file}; stop it first`);
   try {
     return withCopy(backup, target, (copy) => {
       if (!endLog(target)) return failed(`another process uses ${file}; wait for it or stop it, then try again`);
@@ -30,7 +30,7 @@ export function restore(backup: string, file: string): Outcome {
       return done(`restored ${file} from ${backup}, ${bytes} bytes`, { file, backup, bytes });
     });
   } finally {
-    leave();
+    unlock();
   }
 }
 

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { checkFields } from '../../check.js';
 import { prepare, resultOf, type SqliteDatabase } from '../../databases/sqlite/database.js';
 import { checkFileName, createPrivately, openSqliteDatabase } from '../../databases/sqlite/driver.js';
-import { opening } from '../../databases/sqlite/durability.js';
+import { retryWhileBusy } from '../../databases/sqlite/durability.js';
 import { type FileOperation, failureOf, SqliteFileError, textOf } from '../../databases/sqlite/failure.js';
 import { openSqliteFile, prepareFile } from '../../databases/sqlite/file.js';
 import { createWriteQueue } from '../../databases/sqlite/group-commit.js';
@@ -48,7 +48,7 @@ const LARGEST_CHECKED_BYTES = 256 * 2 ** 20;
 export function openSqliteStorage(file: string, options: OpenOptions = {}): OpenOutcome<SqliteStorage> {
   checkFileName(file);
   checkFields('options', options, ['create']);
-  return opened(file, options.create ?? false, openHere);
+  return createAndOpen(file, options.create ?? false, openHere);
 }
 
 /** Opens the database file that a command names, if it belongs to this program. */
@@ -65,7 +65,7 @@ export function openNamedSqliteStorage(file: string, options: OpenOptions): Open
 export function openServerSqliteStorage(file: string): OpenOutcome<ServerStorage> {
   if (file === IN_MEMORY) return openSqliteStorage(file);
   const refusal = refusalOfNamed(file, checkSoundness);
-  return refusal === undefined ? opened(file, true, openInWorkers) : { ok: false, message: refusal };
+  return refusal === undefined ? createAndOpen(file, true, openInWorkers) : { ok: false, message: refusal };
 }
 
 /**
@@ -87,7 +87,7 @@ function refusalOfNamed(file: string, check: (file: string) => void): string | u
 }
 
 /** Creates the file if needed, and opens it. Removes a file that it has created and cannot open. */
-function opened<Opened extends ServerStorage>(
+function createAndOpen<Opened extends ServerStorage>(
   file: string,
   create: boolean,
   open: (file: string, isNew: boolean) => Opened,
@@ -117,10 +117,10 @@ export function openAsItIs(file: string): { database: SqliteDatabase; versions: 
   const database = openSqliteDatabase(file);
   try {
     let versions: ReadonlyMap<string, number> = new Map();
-    opening(database, () => {
+    retryWhileBusy(database, () => {
       versions = schemaVersions(database, SCHEMAS);
     });
-    waitForLocks(database, LOCK_WAIT_MS);
+    setLockWait(database, LOCK_WAIT_MS);
     return { database, versions };
   } catch (error) {
     database.close();
@@ -150,7 +150,7 @@ function openHere(file: string, isNew: boolean): SqliteStorage {
     prepareFile(database, SCHEMAS);
     const queue = createWriteQueue(database, LOCK_WAIT_MS);
     const keys = createKeyTable(database, queue);
-    const something = prepare(database, 'SELECT count(*) FROM sqlite_schema');
+    const selectObjectCount = prepare(database, 'SELECT count(*) FROM sqlite_schema');
     return {
       ...nameAndEnd(file, isNew, () => queue.idle().then(() => void database.close())),
       orders: createOrders(database, queue),
@@ -159,7 +159,7 @@ function openHere(file: string, isNew: boolean): SqliteStorage {
       records: () => readRecords(database),
       importRecords: (batches, replace) => importRecords(database, queue, batches, replace),
       state() {
-        something.get();
+        selectObjectCount.get();
         return 'ok';
       },
     };
@@ -193,7 +193,7 @@ function nameAndEnd(file: string, isNew: boolean, close: () => Promise<void>) {
 }
 
 /** Sets how long a statement waits for a lock. With 0 it fails immediately with SQLITE_BUSY. */
-function waitForLocks(database: SqliteDatabase, ms: number): void {
+function setLockWait(database: SqliteDatabase, ms: number): void {
   // The pragma returns a row, which some drivers do not accept from `exec`.
   database.prepare(`PRAGMA busy_timeout = ${ms}`).get();
 }

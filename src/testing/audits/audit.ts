@@ -60,7 +60,7 @@ export interface Subject {
    * Sends a request with a valid key. If keys can be issued, each call uses a new key, so that no
    * quota is used up.
    */
-  asked: Subject['ask'];
+  askWithKey: Subject['ask'];
   put(...orders: readonly OrderInput[]): Promise<void>;
   issueKey(plan: Plan): Promise<string>;
   advance(ms: number): Promise<void>;
@@ -104,7 +104,7 @@ function subjectOf(target: AuditTarget): Subject {
       const response = await fetch(new Request(target.url + path, { method, headers, redirect: 'manual' }));
       return { status: response.status, headers: response.headers, text: await response.text() };
     },
-    asked: async (method, path, ...fields) =>
+    askWithKey: async (method, path, ...fields) =>
       subject.ask(method, path, bearer(await subject.issueKey(PLANS.business)), ...fields),
     async put(...orders) {
       await target.store?.put(orders, { replace: true });

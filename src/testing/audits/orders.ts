@@ -41,7 +41,7 @@ export const orderClauses: readonly Clause[] = [
     async check(subject) {
       const many = Array.from({ length: 250 }, (_, index) => ({ id: 700_000n + BigInt(index) }));
       await subject.put(SHOWN, ...many);
-      const answer = await subject.asked('GET', ORDERS);
+      const answer = await subject.askWithKey('GET', ORDERS);
       const listed = ordersOf(answer);
       for (const { id } of many) assert.ok(listed.has(id), `order ${id} is listed`);
       const order = listed.get(2n ** 53n + 1n) ?? assert.fail('order 9007199254740993 is not listed');
@@ -54,7 +54,7 @@ export const orderClauses: readonly Clause[] = [
     says: 'list the orders ascending by id',
     async check(subject) {
       await subject.put({ id: 10 }, { id: 9 }, { id: -10 }, { id: -9 }, { id: 2n ** 53n + 1n });
-      const ids = [...ordersOf(await subject.asked('GET', ORDERS)).keys()];
+      const ids = [...ordersOf(await subject.askWithKey('GET', ORDERS)).keys()];
       assert.deepEqual(
         ids,
         ids.toSorted((a, b) => (a < b ? -1 : 1)),
@@ -68,7 +68,7 @@ export const orderClauses: readonly Clause[] = [
     needs: ['store'],
     async check(subject) {
       await subject.put({ id: 700_000n, status: 'shipped' });
-      const listed = ordersOf(await subject.asked('GET', ORDERS)).get(700_000n);
+      const listed = ordersOf(await subject.askWithKey('GET', ORDERS)).get(700_000n);
       assert.deepEqual({ ...listed }, { id: 700_000n });
     },
   },
@@ -77,9 +77,9 @@ export const orderClauses: readonly Clause[] = [
     level: 'SHOULD',
     says: 'ignore query parameters, and always list all orders',
     async check(subject) {
-      const whole = await subject.asked('GET', ORDERS);
+      const whole = await subject.askWithKey('GET', ORDERS);
       for (const query of ['?', '?page=2&limit=1', '?/', '?a=//b/../c', '?id=1']) {
-        const { status, text } = await subject.asked('GET', ORDERS + query);
+        const { status, text } = await subject.askWithKey('GET', ORDERS + query);
         assert.deepEqual([status, text], [200, whole.text], query);
       }
     },
@@ -89,8 +89,8 @@ export const orderClauses: readonly Clause[] = [
     level: 'MUST',
     says: 'respond to HEAD as to GET, but without a body (RFC 9110, section 9.3.2)',
     async check(subject) {
-      const whole = await subject.asked('GET', ORDERS);
-      const head = await subject.asked('HEAD', ORDERS);
+      const whole = await subject.askWithKey('GET', ORDERS);
+      const head = await subject.askWithKey('HEAD', ORDERS);
       assert.deepEqual([head.status, head.text], [whole.status, '']);
       assert.equal(head.headers.get('content-type'), whole.headers.get('content-type'));
       const length = whole.headers.get('content-length');
@@ -106,7 +106,7 @@ export const orderClauses: readonly Clause[] = [
     needs: ['store'],
     async check(subject) {
       await subject.put({ id: 700_000n });
-      assertCancelled(await subject.asked('DELETE', order(700_000n)));
+      assertCancelled(await subject.askWithKey('DELETE', order(700_000n)));
     },
   },
   {
@@ -123,7 +123,7 @@ export const orderClauses: readonly Clause[] = [
         'nonsense',
       ]) {
         await subject.put({ id: 700_000n });
-        assertCancelled(await subject.asked('DELETE', order(700_000n), ['Content-Type', type]), type);
+        assertCancelled(await subject.askWithKey('DELETE', order(700_000n), ['Content-Type', type]), type);
       }
     },
   },
@@ -134,8 +134,8 @@ export const orderClauses: readonly Clause[] = [
     needs: ['store'],
     async check(subject) {
       await subject.put({ id: 700_000n });
-      assertError(await subject.asked('DELETE', order(700_000n), ['If-Match', '"a"']), 412);
-      assertCancelled(await subject.asked('DELETE', order(700_000n), ['If-Match', '*']));
+      assertError(await subject.askWithKey('DELETE', order(700_000n), ['If-Match', '"a"']), 412);
+      assertCancelled(await subject.askWithKey('DELETE', order(700_000n), ['If-Match', '*']));
     },
   },
   {
@@ -145,10 +145,10 @@ export const orderClauses: readonly Clause[] = [
     needs: ['store'],
     async check(subject) {
       await subject.put({ id: 700_000n, quantity: 5 });
-      const before = await subject.asked('GET', ORDERS);
-      assertCancelled(await subject.asked('DELETE', order(700_000n)));
-      assertError(await subject.asked('DELETE', order(700_000n)), 409);
-      assert.equal((await subject.asked('GET', ORDERS)).text, before.text);
+      const before = await subject.askWithKey('GET', ORDERS);
+      assertCancelled(await subject.askWithKey('DELETE', order(700_000n)));
+      assertError(await subject.askWithKey('DELETE', order(700_000n)), 409);
+      assert.equal((await subject.askWithKey('GET', ORDERS)).text, before.text);
     },
   },
   {
@@ -157,7 +157,7 @@ export const orderClauses: readonly Clause[] = [
     says: 'respond with 404 to DELETE of an order that does not exist',
     async check(subject) {
       for (const id of [-404_404n, 2n ** 53n + 5n, INT64_MAX - 7n]) {
-        assertError(await subject.asked('DELETE', order(id)), 404);
+        assertError(await subject.askWithKey('DELETE', order(id)), 404);
       }
     },
   },
@@ -168,7 +168,7 @@ export const orderClauses: readonly Clause[] = [
     needs: ['store'],
     async check(subject) {
       await subject.put({ id: 700_001n, status: 'shipped' });
-      for (const _ of [1, 2]) assert.equal((await subject.asked('DELETE', order(700_001n))).status, 409);
+      for (const _ of [1, 2]) assert.equal((await subject.askWithKey('DELETE', order(700_001n))).status, 409);
     },
   },
   {
@@ -179,7 +179,7 @@ export const orderClauses: readonly Clause[] = [
     async check(subject) {
       for (const status of ['shipped', 'cancelled', 'returned']) {
         await subject.put({ id: 700_002n, status });
-        assert.notEqual((await subject.asked('DELETE', order(700_002n))).status, 204, status);
+        assert.notEqual((await subject.askWithKey('DELETE', order(700_002n))).status, 204, status);
       }
     },
   },
@@ -208,8 +208,9 @@ export const orderClauses: readonly Clause[] = [
     async check(subject) {
       const untouched = [1n, 0n, INT64_MAX, INT64_MIN];
       await subject.put(...untouched.map((id) => ({ id })));
-      for (const text of NO_IDS) assertError(await subject.asked('DELETE', order(text)), 404, text);
-      for (const id of untouched) assertCancelled(await subject.asked('DELETE', order(id)), `order ${id} was pending`);
+      for (const text of NO_IDS) assertError(await subject.askWithKey('DELETE', order(text)), 404, text);
+      for (const id of untouched)
+        assertCancelled(await subject.askWithKey('DELETE', order(id)), `order ${id} was pending`);
     },
   },
   {

@@ -53,14 +53,14 @@ export async function decidesAsMemory({ take, advance, isStill }: LimiterUnderTe
     const decision = await take(key, plan, cost);
     Object.assign(instant, { nowMs: decision.nowMs, utcOffsetMs: decision.utcOffsetMs });
     assert.deepEqual(
-      said(decision),
-      said(memory.take(key, plan, cost)),
+      comparable(decision),
+      comparable(memory.take(key, plan, cost)),
       `request ${n}: ${key}, ${plan.name}, cost ${cost}`,
     );
   }
 }
 
-function said({ cost, allowed, verdict, nowMs, utcOffsetMs, retryAfterMs, windows, inForce }: Decision) {
+function comparable({ cost, allowed, verdict, nowMs, utcOffsetMs, retryAfterMs, windows, inForce }: Decision) {
   const [announced, ...all] = [inForce, ...windows].map(({ policy, remaining, resetAtMs, refillAtMs }) => {
     return { name: policy.name, remaining, resetAtMs, refillAtMs };
   });

@@ -23,7 +23,7 @@ describe('a server with a PostgreSQL database', { skip: missingEngine }, async (
 
   /** Opens the database and creates a server that uses it, as `serve` does. */
   async function serve(t: TestContext, url: string) {
-    const open = await openPostgresStorage(url, { create: true, impatient: true });
+    const open = await openPostgresStorage(url, { create: true, limitsStatementTime: true });
     assert.ok(open.ok);
     const { data } = open;
     const server = createOrderServer({

@@ -1,6 +1,6 @@
+import { type CommandResult, done, misused } from '../../command-result.js';
 import { describePlan } from '../../keys/key-plan.js';
 import type { KeyRecord } from '../../keys/key-ring.js';
-import { done, misused, type Outcome } from '../../outcome.js';
 import type { QuotaAdmin } from '../../quotas/admin.js';
 import type { Command, Invocation } from '../command.js';
 import { listQuotas } from './list.js';
@@ -59,7 +59,7 @@ export const banCommands: readonly Command[] = [
   },
 ];
 
-async function showQuota(admin: QuotaAdmin, key: KeyRecord): Promise<Outcome> {
+async function showQuota(admin: QuotaAdmin, key: KeyRecord): Promise<CommandResult> {
   const quota = await readQuota(admin, key);
   const { id, windows, bannedUntil } = quota;
   const rows = windows.map(
@@ -78,7 +78,7 @@ const UNIT_MS = new Map([
 ]);
 const LONGEST_BAN_MS = 365 * 86_400_000;
 
-function setBan(invocation: Invocation): Outcome | Promise<Outcome> {
+function setBan(invocation: Invocation): CommandResult | Promise<CommandResult> {
   const time = String(invocation.flags.get('for'));
   const [, count, unit = ''] = /^([1-9][0-9]{0,8})([smhd])$/.exec(time) ?? [];
   const ms = Number(count) * (UNIT_MS.get(unit) ?? Number.NaN);
@@ -92,12 +92,12 @@ function setBan(invocation: Invocation): Outcome | Promise<Outcome> {
   });
 }
 
-async function resetQuota(admin: QuotaAdmin, { id }: KeyRecord): Promise<Outcome> {
+async function resetQuota(admin: QuotaAdmin, { id }: KeyRecord): Promise<CommandResult> {
   await admin.reset(id);
   return done(`${id} has its full quotas again (quotas in ${admin.place})`, { id, done: 'reset' });
 }
 
-async function liftBan(admin: QuotaAdmin, { id }: KeyRecord): Promise<Outcome> {
+async function liftBan(admin: QuotaAdmin, { id }: KeyRecord): Promise<CommandResult> {
   await admin.liftBan(id);
   return done(`${id} is no longer banned (quotas in ${admin.place})`, { id, done: 'lift_ban' });
 }

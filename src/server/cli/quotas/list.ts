@@ -1,12 +1,12 @@
+import { type CommandResult, done, misused } from '../../command-result.js';
 import type { KeyRing } from '../../keys/key-ring.js';
-import { done, misused, type Outcome } from '../../outcome.js';
 import type { QuotaAdmin } from '../../quotas/admin.js';
 import type { Invocation } from '../command.js';
 import { type Column, createTable } from '../terminal.js';
 import { readQuota, type ShownQuota, scarcestOf } from './quota-view.js';
 import { withQuotas } from './with-quotas.js';
 
-export function listQuotas(invocation: Invocation): Outcome | Promise<Outcome> {
+export function listQuotas(invocation: Invocation): CommandResult | Promise<CommandResult> {
   const { flags } = invocation;
   const limit = flags.get('limit');
   if (!/^[1-9][0-9]{0,8}$/.test(`${limit}`)) {
@@ -20,8 +20,8 @@ interface Row extends ShownQuota {
   readonly keyName: string;
 }
 
-async function list(admin: QuotaAdmin, keys: KeyRing, limit: number): Promise<Outcome> {
-  const rows = await nearest(admin, keys, limit);
+async function list(admin: QuotaAdmin, keys: KeyRing, limit: number): Promise<CommandResult> {
+  const rows = await nearestToLimit(admin, keys, limit);
   if (rows.length === 0) return done('no key has used any of its quotas', []);
   return done(
     tableOf(rows).join('\n'),
@@ -36,7 +36,7 @@ const AT_ONCE = 100;
  * Returns at most `limit` keys: first the banned keys, then the keys that have used part of a
  * quota, beginning with those nearest to their limit.
  */
-async function nearest(admin: QuotaAdmin, ring: KeyRing, limit: number): Promise<readonly Row[]> {
+async function nearestToLimit(admin: QuotaAdmin, ring: KeyRing, limit: number): Promise<readonly Row[]> {
   const keys = (await ring.list()).filter(({ revokedAt }) => revokedAt === undefined);
   const rows: Row[] = [];
   for (let i = 0; i < keys.length; i += AT_ONCE) {
@@ -46,12 +46,12 @@ async function nearest(admin: QuotaAdmin, ring: KeyRing, limit: number): Promise
     });
     rows.push(...(await Promise.all(read)));
   }
-  const used = rows.filter((row) => partLeft(row) < 1);
-  return used.sort((a, b) => partLeft(a) - partLeft(b)).slice(0, limit);
+  const used = rows.filter((row) => smallestFractionLeft(row) < 1);
+  return used.sort((a, b) => smallestFractionLeft(a) - smallestFractionLeft(b)).slice(0, limit);
 }
 
 /** Returns the smallest fraction that is left of any quota of the key, or -1 for a banned key. */
-function partLeft(quota: ShownQuota): number {
+function smallestFractionLeft(quota: ShownQuota): number {
   const { remaining, quota: most } = scarcestOf(quota);
   return quota.bannedUntil === null ? remaining / most : -1;
 }

@@ -1,7 +1,7 @@
+import { type CommandResult, failed } from '../../command-result.js';
 import type { RedisAddress } from '../../config/redis-url.js';
 import type { KeyRecord, KeyRing } from '../../keys/key-ring.js';
 import { messageOf } from '../../log/message-of.js';
-import { failed, type Outcome } from '../../outcome.js';
 import { type QuotaAdmin, redisQuotaAdmin, savedQuotaAdmin } from '../../quotas/admin.js';
 import { connectRedis } from '../../quotas/redis-client.js';
 import { type Invocation, settingOptions } from '../command.js';
@@ -13,8 +13,8 @@ export const QUOTA_OPTIONS = { ...settingOptions(['redisUrl']), ...STORAGE_OPTIO
 /** Runs `work` on the key that the operand names. */
 export function withKey(
   invocation: Invocation,
-  work: (admin: QuotaAdmin, key: KeyRecord) => Outcome | Promise<Outcome>,
-): Promise<Outcome> {
+  work: (admin: QuotaAdmin, key: KeyRecord) => CommandResult | Promise<CommandResult>,
+): Promise<CommandResult> {
   const [id = ''] = invocation.operands;
   return withQuotas(invocation, async (admin, keys) => {
     const key = await keys.get(id);
@@ -28,12 +28,12 @@ export function withKey(
  */
 export async function withQuotas(
   invocation: Invocation,
-  work: (admin: QuotaAdmin, keys: KeyRing) => Promise<Outcome>,
-): Promise<Outcome> {
+  work: (admin: QuotaAdmin, keys: KeyRing) => Promise<CommandResult>,
+): Promise<CommandResult> {
   return withStorage(
     invocation,
     async ({ keys, quotas, name }, { redisUrl }) => {
-      if (redisUrl !== undefined) return atRedis(redisUrl, (admin) => work(admin, keys));
+      if (redisUrl !== undefined) return withRedis(redisUrl, (admin) => work(admin, keys));
       if (quotas !== undefined) return work(savedQuotaAdmin(quotas, name), keys);
       return failed(`${name} holds no quotas; with --redis-url, name the Redis server that counts them`);
     },
@@ -41,11 +41,14 @@ export async function withQuotas(
   );
 }
 
-async function atRedis(address: RedisAddress, work: (admin: QuotaAdmin) => Promise<Outcome>): Promise<Outcome> {
+async function withRedis(
+  address: RedisAddress,
+  work: (admin: QuotaAdmin) => Promise<CommandResult>,
+): Promise<CommandResult> {
   try {
     const redis = await connectRedis(address);
     try {
-      await redis.arrived();
+      await redis.firstConnection();
       return await work(redisQuotaAdmin(redis, address.name));
     } finally {
       redis.close();
