@@ -49,8 +49,8 @@ export interface ReplyMessage {
   readonly durationMs: number;
 }
 
-const CHANNEL = 'store-orders:reply';
-export const replies = channel(CHANNEL);
+export const REPLY_CHANNEL = 'store-orders:reply';
+export const replies = channel(REPLY_CHANNEL);
 
 /** A failure that no subscriber learns of. */
 export interface UnheardFailure {
@@ -70,7 +70,7 @@ export function createFailureWarning(): (failure: UnheardFailure) => void {
     // Some runtimes in which a fetch handler runs have no global `process`.
     globalThis.process?.emitWarning?.(
       `${failed}: ${describe(hostErrorOf(error), apiKey)}. Further failures of this kind are not shown here. To receive ` +
-        `each with its error, subscribe to the diagnostics channel "${CHANNEL}".`,
+        `each with its error, subscribe to the diagnostics channel "${REPLY_CHANNEL}".`,
       'StoreOrdersWarning',
     );
   };

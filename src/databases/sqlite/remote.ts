@@ -189,12 +189,13 @@ function proxyOf<Parts extends object>(
   const nothing: Parts = Object.create(null);
   const methodsOf = (part: string) =>
     new Proxy<object>(nothing, {
-      get:
-        (_, method) =>
-        (...parameters: unknown[]) =>
-          send(part, String(method), parameters),
+      get(_, method) {
+        // `await` looks for this method to find out whether an object is a promise.
+        if (method === 'then') return undefined;
+        return (...parameters: unknown[]) => send(part, String(method), parameters);
+      },
     });
-  return new Proxy(nothing, { get: (_, part) => methodsOf(String(part)) });
+  return new Proxy(nothing, { get: (_, part) => (part === 'then' ? undefined : methodsOf(String(part))) });
 }
 
 function recordsIn(parameters: readonly unknown[]): number {

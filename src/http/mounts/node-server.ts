@@ -114,5 +114,5 @@ function serializeReply({ status, headers, body }: Reply): string {
   forEachField(headers, (name, value) => {
     if (name !== 'Connection') head += `${name}: ${value}\r\n`;
   });
-  return `${head}Connection: close\r\n\r\n${body}`;
+  return `${head}Connection: close\r\n\r\n${body ?? ''}`;
 }

@@ -34,7 +34,7 @@ export async function runProgram(
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<number> {
   const outcome = await runCommand(args, environment);
-  const wantsJson = args.includes('--json');
+  const wantsJson = beforeOperands(args).includes('--json');
   if (outcome.outcome !== 'done') {
     await printError(outcome.message);
     // A failure of this write is ignored, because the message is already on stderr.

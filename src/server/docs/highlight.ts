@@ -7,7 +7,7 @@ export interface Token {
 }
 
 const TOKEN =
-  /(?<comment>(?:\/\/|#).*)|(?<name>"(?:[^"\\]|\\.)*"(?=\s*:))|(?<string>"(?:[^"\\]|\\.)*"|'[^']*'|`[^`]*`)|(?<number>-?\b\d[\w.+-]*)|(?<keyword>\b(?:as|async|await|const|defer|false|for|func|function|if|import|new|null|package|return|struct|true|type|var|while|with)\b)/g;
+  /(?<comment>(?:\/\/|#).*)|(?<name>"(?:[^"\\]|\\.)*"(?=\s*:))|(?<string>"(?:[^"\\]|\\.)*"|'[^']*'|`[^`]*`)|(?<number>-?\b\d[\w.+-]*)|(?<keyword>\b(?:as|async|await|const|false|for|function|if|import|new|null|return|true|while|with)\b)/g;
 
 /**
  * Splits JSON or the code of a request sample into tokens, so that each can get a colour. The

@@ -109,6 +109,6 @@ function healthOutcome({ isOk, backends }: Health): Outcome {
 
 function represent(file: DocsFile | Outcome, request: ReadRequest): Outcome | Promise<Outcome> {
   if (!isRead(request)) return NOT_ALLOWED;
-  if ('status' in file) return file;
+  if (typeof file !== 'function') return file;
   return after(file(request), (found) => (found.status === 412 ? refusal('precondition_failed') : found));
 }

@@ -1,8 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { REPLY_CHANNEL } from '../../http/channel.js';
 import type { ReplyMessage } from '../../http/index.js';
 import type { Log } from './log.js';
-
-const REPLIES = 'store-orders:reply';
 
 /**
  * Calls `listener` with each reply that the service publishes, until the returned function is
@@ -12,8 +11,8 @@ export function onReplies(listener: (message: ReplyMessage) => void): () => void
   function onMessage(message: unknown): void {
     if (isReplyMessage(message)) listener(message);
   }
-  subscribe(REPLIES, onMessage);
-  return () => void unsubscribe(REPLIES, onMessage);
+  subscribe(REPLY_CHANNEL, onMessage);
+  return () => void unsubscribe(REPLY_CHANNEL, onMessage);
 }
 
 /**

@@ -53,6 +53,7 @@ export function openSqliteStorage(file: string, options: OpenOptions = {}): Open
 
 /** Opens the database file that a command names, if it belongs to this program. */
 export function openNamedSqliteStorage(file: string, options: OpenOptions): OpenOutcome<SqliteStorage> {
+  keepTemporaryFilesBeside(file);
   const refusal = refusalOfNamed(file, () => {});
   return refusal === undefined ? openSqliteStorage(file, options) : { ok: false, message: refusal };
 }
@@ -64,8 +65,17 @@ export function openNamedSqliteStorage(file: string, options: OpenOptions): Open
  */
 export function openServerSqliteStorage(file: string): OpenOutcome<ServerStorage> {
   if (file === IN_MEMORY) return openSqliteStorage(file);
+  keepTemporaryFilesBeside(file);
   const refusal = refusalOfNamed(file, checkSoundness);
   return refusal === undefined ? createAndOpen(file, true, openInWorkers) : { ok: false, message: refusal };
+}
+
+/**
+ * Puts SQLite's temporary files into the directory of the database, because /tmp may be read-only
+ * or too small for an import. SQLite reads this variable when it opens its first file.
+ */
+function keepTemporaryFilesBeside(file: string): void {
+  process.env['SQLITE_TMPDIR'] ??= dirname(file);
 }
 
 /**
@@ -73,9 +83,6 @@ export function openServerSqliteStorage(file: string): OpenOutcome<ServerStorage
  * function in a process that already has the file open: {@link refusalOf} gives the reason.
  */
 function refusalOfNamed(file: string, check: (file: string) => void): string | undefined {
-  // Puts SQLite's temporary files into the directory of the database, because /tmp may be read-only
-  // or too small for an import. SQLite reads this variable when it opens its first file.
-  process.env['SQLITE_TMPDIR'] ??= dirname(file);
   try {
     const refusal = file === IN_MEMORY ? undefined : refusalOf(file);
     if (refusal !== undefined) throw new Error(refusal);

@@ -87,6 +87,8 @@ test('the command "orders cancel" cancels only a pending order', async () => {
     const cancelled = await run(['orders', 'cancel', '--', id], { cwd });
     assert.deepEqual([cancelled.code, cancelled.stdout + cancelled.stderr], [code, says]);
   }
+  const operand = await run(['orders', 'cancel', '--', '--json'], { cwd });
+  assert.deepEqual([operand.code, operand.stdout], [2, ''], 'after "--", "--json" is an id and not an option');
   assert.deepEqual(await answerOf(['orders', 'list', '--status', 'cancelled'], { cwd }), [
     { id: 2, status: 'cancelled' },
     {

@@ -180,7 +180,10 @@ test('a server does not start on a damaged file, but starts after the file is re
   writeFileSync(file(), bytes.fill(0xff, page, page + 100));
   const { code, stderr } = await run(SERVE, { cwd });
   assert.equal(code, 1);
-  assert.match(stderr, /^store-orders: store-orders\.db is damaged: .+; stop the server, .+ with db restore\n$/);
+  assert.match(
+    stderr,
+    /^store-orders: store-orders\.db is damaged: .+; stop the server, .+ db restore with a sound backup\n$/,
+  );
   assert.equal((await restore()).code, 0);
   const server = await startServer(t, { cwd });
   assert.equal((await server.get(key)).status, 200);
