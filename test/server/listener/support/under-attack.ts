@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { Agent, get } from 'node:http';
+import { setPriority } from 'node:os';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { sleep } from '../../support/program.js';
@@ -27,10 +28,9 @@ export async function attack(
 ): Promise<Readonly<Record<string, AttackFigures>>> {
   // A real attacker has its own machine. Here, a low priority keeps the attack from slowing the
   // customers down.
-  const command = ['-n', '10', process.execPath, '--import', 'tsx', ATTACKER];
-  const child = spawn('nice', [...command, kind, url.port, `${seconds}`, `${connections}`, from], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const parameters = ['--import', 'tsx', ATTACKER, kind, url.port, `${seconds}`, `${connections}`, from];
+  const child = spawn(process.execPath, parameters, { stdio: ['ignore', 'pipe', 'inherit'] });
+  if (child.pid !== undefined) setPriority(child.pid, 10);
   return JSON.parse(await text(child.stdout));
 }
 
