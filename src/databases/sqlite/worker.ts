@@ -37,7 +37,7 @@ export interface SentFailure {
 
 export type WorkerAnswer = { readonly id: number } & ({ readonly value: unknown } | { readonly failure: SentFailure });
 
-/** The object that every worker hosts besides those of `createParts`. */
+/** The object that every worker hosts, in addition to those of `createParts`. */
 export interface FilePart {
   /** Throws unless the file can be read, and its permissions allow to write it. */
   probe(): void;

@@ -98,7 +98,7 @@ test('a disk that is too full for the index of the log is reported as full', asy
   );
 });
 
-test('keys create on a full disk says so, and what to do', { skip: cannotTrace() }, async () => {
+test('keys create on a full disk reports it, and what to do', { skip: cannotTrace() }, async () => {
   const cwd = await withOrders(1);
   const under = failing('pwrite64', 'ENOSPC', join(cwd, 'store-orders.db-wal'));
   const { code, stderr } = await run(['keys', 'create', '--plan', 'free'], { cwd, ...under });

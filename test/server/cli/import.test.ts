@@ -221,7 +221,7 @@ test('an export whose reader closes the pipe ends without an error', async () =>
   assert.deepEqual([code, stderr], [0, '']);
 });
 
-test('an import that a signal interrupts stores nothing, says so, and removes the database that it has created', async () => {
+test('an import that a signal interrupts stores nothing, reports it, and removes the database that it has created', async () => {
   const cwd = temporaryDirectory();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     const child = spawnProgram(['orders', 'import', '-', '--statuses', 'in_transit'], { cwd });
