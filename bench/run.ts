@@ -1,3 +1,5 @@
+import { missingEngine } from '../test/support/postgres-server.js';
+import { skip as missingRedis } from '../test/support/redis-server.js';
 import { besideLists, longestLists, longLists } from './http/lists.js';
 import { loopback } from './http/loopback.js';
 import { respond } from './http/respond.js';
@@ -7,11 +9,9 @@ import { limiters } from './limits/limiters.js';
 import { redis } from './limits/redis.js';
 import { cancelsOverHttp } from './orders/cancels.js';
 import { cancelsInProcess } from './orders/cancels-in-process.js';
-import { imports, sqlite3IsMissing } from './orders/import.js';
+import { imports, missingSqlite3 } from './orders/import.js';
 import { postgres } from './orders/postgres.js';
 import { isQuick } from './processes/pace.js';
-import { postgresIsMissing } from './processes/postgres-server.js';
-import { redisIsMissing } from './processes/redis-server.js';
 import { draw } from './report/chart.js';
 import { machine } from './report/machine.js';
 import { publish } from './report/readme.js';
@@ -24,8 +24,8 @@ interface Part {
    */
   readonly name: string;
   readonly packages?: readonly string[];
-  /** Returns the reason why this benchmark cannot run on this machine, or `undefined`. */
-  readonly isMissing?: () => string | undefined;
+  /** The reason why this benchmark cannot run on this machine, or `false`. */
+  readonly missing?: string | false;
   measure(): Promise<readonly Table[]>;
 }
 
@@ -36,23 +36,18 @@ const PARTS: readonly Part[] = [
   { name: 'respond', measure: async () => [await respond()] },
   { name: 'loopback', packages: [...FRAMEWORKS, ...LIMITERS], measure: loopback },
   { name: 'cancels', measure: async () => [await cancelsInProcess(), ...(await cancelsOverHttp())] },
-  { name: 'import', isMissing: sqlite3IsMissing, measure: async () => [await imports()] },
+  { name: 'import', missing: missingSqlite3, measure: async () => [await imports()] },
   { name: 'start', measure: async () => [await start()] },
   {
     name: 'lists',
     measure: async () => [await longLists(), ...(isQuick ? [] : [await longestLists()]), await besideLists()],
   },
-  {
-    name: 'redis',
-    packages: ['rate-limiter-flexible'],
-    isMissing: redisIsMissing,
-    measure: redis,
-  },
-  { name: 'postgres', isMissing: postgresIsMissing, measure: postgres },
+  { name: 'redis', packages: ['rate-limiter-flexible'], missing: missingRedis, measure: redis },
+  { name: 'postgres', missing: missingEngine, measure: postgres },
   {
     name: 'shared',
     packages: ['fastify', 'rate-limiter-flexible'],
-    isMissing: () => redisIsMissing() ?? postgresIsMissing(),
+    missing: missingRedis || missingEngine,
     measure: async () => [await shared()],
   },
 ];
@@ -61,10 +56,9 @@ const wanted = process.argv.slice(2).filter((word) => !word.startsWith('--'));
 const unknown = wanted.find((word) => !PARTS.some(({ name }) => name === word));
 if (unknown !== undefined) throw new TypeError(`${unknown}: expected ${PARTS.map(({ name }) => name).join(', ')}`);
 
-for (const { name, packages = [], isMissing, measure } of PARTS) {
+for (const { name, packages = [], missing = false, measure } of PARTS) {
   if (wanted.length > 0 && !wanted.includes(name)) continue;
-  const missing = isMissing?.();
-  if (missing !== undefined) {
+  if (missing !== false) {
     console.log(`${name} skipped: ${missing}`);
     continue;
   }

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { root } from './support/root.js';
 
 // Runs the tests on other major versions of Node.js. First installs what `npm ci` leaves out:
 // Node.js binaries (from the npm registry), the SQLite drivers that do not load on every version of
@@ -10,7 +11,6 @@ const LINES = [22, 24, 26];
 /** With the argument "all", the proofs also run, with few rounds. */
 const SET = process.argv[2] === 'all' ? 'all' : 'quick';
 const FEW_ROUNDS = '10';
-const root = fileURLToPath(new URL('..', import.meta.url));
 const modules = fileURLToPath(new URL('../.cache/nodes/', import.meta.url));
 const platformPackage = `node-${process.platform}-${process.arch}`;
 

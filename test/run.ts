@@ -3,8 +3,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { root } from './support/root.js';
 
 // Builds the package, because the tests test `dist`. Then runs the tests (*.test.ts), the proofs
 // (*.proof.ts), or both, of the given folders or files. The tests need only Node.js. The proofs
@@ -23,7 +23,7 @@ const ENDINGS = {
  */
 const MOST_AT_ONCE = 8;
 
-/** A skipped test, as test/support/skipped-reporter.mjs writes it. */
+/** A skipped test, as test/skipped-reporter.mjs writes it. */
 interface Skipped {
   readonly name: string;
   /** Why the test was skipped, and what to do about it. */
@@ -38,7 +38,6 @@ const [set = 'quick', ...places] = positionals;
 const folders = places.map((place) => place.replaceAll('\\', '/').replace(/^(?:\.\/)?test\//, ''));
 if (!isSet(set)) throw new TypeError(`${set}: expected ${Object.keys(ENDINGS).join(', ')}`);
 
-const root = fileURLToPath(new URL('..', import.meta.url));
 const files = testFiles(ENDINGS[set]);
 if (files.length === 0) throw new Error(`there are no tests of this kind in ${folders.join(', ')}`);
 const build = spawnSync(process.execPath, [join(root, '.ci/build.mjs')], { stdio: 'inherit' });
@@ -49,7 +48,7 @@ if (build.status !== 0) process.exit(1);
  * rows. Tests that kill a process again and again kill it only twice.
  */
 const QUICK = { STORE_ORDERS_QUICK: '1', STORE_ORDERS_ROUNDS: '2' };
-const timeLimit = new URL('./support/time-limit.mjs', import.meta.url).href;
+const timeLimit = new URL('./time-limit.mjs', import.meta.url).href;
 const results = mkdtempSync(join(tmpdir(), 'store-orders-tests-'));
 const skipped = join(results, 'skipped.json');
 const { status, signal } = spawnSync(
@@ -60,7 +59,7 @@ const { status, signal } = spawnSync(
     ...['--import', 'tsx', '--import', timeLimit],
     ...['--test', `--test-concurrency=${Math.min(availableParallelism() + 1, MOST_AT_ONCE)}`],
     ...[`--test-reporter=${values.plain ? 'dot' : 'spec'}`, '--test-reporter-destination=stdout'],
-    ...['--test-reporter=./test/support/skipped-reporter.mjs', `--test-reporter-destination=${skipped}`],
+    ...['--test-reporter=./test/skipped-reporter.mjs', `--test-reporter-destination=${skipped}`],
     ...files,
   ],
   { cwd: root, env: { ...(set === 'quick' && QUICK), ...process.env }, stdio: 'inherit' },

@@ -1,9 +1,9 @@
 import { createPostgresOrderStore } from 'store-orders/postgres';
+import { startPostgres } from '../../test/support/postgres-server.js';
+import { startRedis } from '../../test/support/redis-server.js';
 import { ask, CANCEL, LIST, type LoadRequest, load, MISS } from '../load/load.js';
-import { type Child, startServer } from '../processes/child.js';
+import { type Child, cpuUsOf, cpuUsWithChildren, startServer } from '../processes/child.js';
 import { isQuick, rounds } from '../processes/pace.js';
-import { startPostgres } from '../processes/postgres-server.js';
-import { startRedis } from '../processes/redis-server.js';
 import { median, ratio, whole } from '../report/statistics.js';
 import type { Table } from '../report/table.js';
 import { FIRST_PENDING_ID, TEN } from '../servers/orders.js';
@@ -34,15 +34,19 @@ const SERVERS = [
  * (quotas). Compares it with a Fastify server that does the same job without this library.
  */
 export async function shared(): Promise<Table> {
-  const [postgres, redis] = await Promise.all([startPostgres(), startRedis()]);
+  // Autovacuum would run in some rounds and not in others.
+  const [postgres, redis] = await Promise.all([startPostgres('autovacuum=off'), startRedis()]);
+  const cpuUsOfBackends = [() => cpuUsOf(`${redis.child.pid}`), () => cpuUsWithChildren(postgres.pid())];
   try {
     const subjects = await Promise.all(
       SERVERS.map(async ([name, file, schema]) => {
-        const orders = createPostgresOrderStore(await postgres.pool(schema, 1));
+        // Idle connections stay open, because the processor time of a connection's process can be
+        // read only while the connection is open.
+        const orders = createPostgresOrderStore(postgres.pool({ schema, max: 1, idleTimeoutMillis: 0 }));
         await orders.migrate();
         await orders.put(TEN);
-        const server = await startServer(file, postgres.host, `${redis.port}`, schema);
-        return { name, orders, server, parts: [server, redis, postgres] };
+        const server = await startServer(file, postgres.connection.host, `${redis.port}`, schema);
+        return { name, orders, server, cpuUsOfProcesses: [server.cpuUs, ...cpuUsOfBackends] };
       }),
     );
     const servers = subjects.map(({ server }) => server);
@@ -51,16 +55,16 @@ export async function shared(): Promise<Table> {
     for (const request of [LIST, MISS, CANCEL]) {
       // The first array has the requests per second. Each further array has the processor time per
       // request of one process.
-      const figures = subjects.map(({ parts }): number[][] => [[], ...parts.map(() => [])]);
+      const figures = subjects.map(({ cpuUsOfProcesses }): number[][] => [[], ...cpuUsOfProcesses.map(() => [])]);
       for (let round = isQuick ? 1 : 0; round <= rounds(ROUNDS); round++) {
-        for (const [index, { orders, server, parts }] of subjects.entries()) {
+        for (const [index, { orders, server, cpuUsOfProcesses }] of subjects.entries()) {
           if (request === CANCEL) {
             const pending = Array.from({ length: PENDING }, (_, place) => ({ id: FIRST_PENDING_ID + place }));
             await orders.put(pending, { replace: true });
           }
-          const fromUs = parts.map((part) => part.cpuUs());
+          const fromUs = cpuUsOfProcesses.map((read) => read());
           const { answers, perSecond } = await load({ server, request, connections: CONNECTIONS, seconds: 1 });
-          const costs = parts.map((part, place) => (part.cpuUs() - (fromUs[place] ?? Number.NaN)) / answers);
+          const costs = cpuUsOfProcesses.map((read, place) => (read() - (fromUs[place] ?? Number.NaN)) / answers);
           // The first round is a warm-up. Its figures are not used.
           if (round === 0) continue;
           for (const [place, value] of [perSecond, ...costs].entries()) figures[index]?.[place]?.push(value);

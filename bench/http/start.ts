@@ -5,13 +5,12 @@ import { get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { MAIN } from '../../test/server/support/program.js';
 import { cpuUsOf } from '../processes/child.js';
 import { rounds } from '../processes/pace.js';
 import { median, printSpread } from '../report/statistics.js';
 import type { Table } from '../report/table.js';
 
-const MAIN = fileURLToPath(new URL('../../dist/server/main.js', import.meta.url));
 const BARE = `require('node:http').createServer((_, response) => response.end('[]')).listen(process.argv[1], '127.0.0.1')`;
 const PORT = 18_431;
 const ROUNDS = 20;

@@ -1,8 +1,8 @@
 import { RateLimiterRedis, type RateLimiterRes, RateLimiterUnion } from 'rate-limiter-flexible';
 import { createPlan, perDay } from 'store-orders/limiter';
 import { createRedisLimiter } from 'store-orders/redis';
+import { connectRedis, startRedis } from '../../test/support/redis-server.js';
 import { isQuick, rounds } from '../processes/pace.js';
-import { startRedis } from '../processes/redis-server.js';
 import { median, ratio, whole } from '../report/statistics.js';
 import type { Table } from '../report/table.js';
 import { DAY_MS, MINUTE_MS, PER_DAY, PER_MINUTE, PLENTY } from '../servers/plenty.js';
@@ -18,7 +18,7 @@ const KEYS = 1_000;
  */
 export async function redis(): Promise<Table[]> {
   const server = await startRedis();
-  const [ours, theirs] = [server.connect(), server.connect()];
+  const [ours, theirs] = [server.client, connectRedis(server.port)];
   try {
     const limiter = createRedisLimiter({ send: (command) => ours.call(...command), deadlineMs: 10_000 });
     const used = createPlan({ name: 'used', policies: [perDay(1)], ban: false });
@@ -58,6 +58,7 @@ export async function redis(): Promise<Table[]> {
     }
     return tables;
   } finally {
+    theirs.disconnect();
     await server.stop();
   }
 }

@@ -2,7 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { MAIN } from '../../test/server/support/program.js';
+import { without } from '../../test/support/installed.js';
 import { isQuick, rounds } from '../processes/pace.js';
 import { median, ratio, whole } from '../report/statistics.js';
 import type { Table } from '../report/table.js';
@@ -10,7 +11,6 @@ import { manyOrders } from '../servers/orders.js';
 
 const ORDERS = isQuick ? 1_000 : 1_000_000;
 const ROUNDS = 3;
-const MAIN = fileURLToPath(new URL('../../dist/server/main.js', import.meta.url));
 const FIELDS = ['id', 'petId', 'quantity', 'shipDate', 'complete', 'status'] as const;
 /**
  * The SQL that prepares a file for `sqlite3`. The file has the same table, and the same settings
@@ -23,9 +23,8 @@ CREATE TABLE orders (
 `;
 
 /** Returns the reason why imports cannot be measured on this machine, or `undefined`. */
-export function sqlite3IsMissing(): string | undefined {
-  return spawnSync('sqlite3', ['--version']).error && 'sqlite3 is not installed';
-}
+/** The reason why this cannot be measured here, or `false`. */
+export const missingSqlite3 = without('sqlite3');
 
 /**
  * Measures imports into a new file, and compares them with an import of the same orders by

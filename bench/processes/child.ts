@@ -65,6 +65,12 @@ function textOf(message: unknown, field: string): string | undefined {
   return value === undefined ? undefined : `${value}`;
 }
 
+/** Returns the same as {@link cpuUsOf}, for a process and the processes that it has started. */
+export function cpuUsWithChildren(pid: string): number {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').split(' ').filter(Boolean);
+  return [pid, ...children].reduce((sum, one) => sum + cpuUsOf(one), 0);
+}
+
 /**
  * Returns the processor time that all threads of a process have used so far, in microseconds. `NaN`
  * if the system does not report it.

@@ -3,18 +3,11 @@ import { once } from 'node:events';
 import { copyFileSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import {
-  answerOf,
-  issueKey,
-  type RunningServer,
-  run,
-  sleep,
-  spawnProgram,
-  startServer,
-  until,
-} from '../server/support/program.js';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { answerOf, issueKey, type RunningServer, run, spawnProgram, startServer } from '../server/support/program.js';
 import { ROUNDS, seededRandom } from '../support/rounds.js';
 import { temporaryDirectory } from '../support/temporary-file.js';
+import { until } from '../support/until.js';
 import { type Answer, createClient } from './support/client.js';
 
 const STEPS = 4 * ROUNDS;

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { openSqliteDatabase } from 'store-orders/sqlite';
-import { answerOf, run, startServer, until } from '../server/support/program.js';
+import { answerOf, run, startServer } from '../server/support/program.js';
+import { until } from '../support/until.js';
 import { createClient } from './support/client.js';
 import { createOrderFile, QUOTA } from './support/order-file.js';
 

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { copyFileSync, renameSync, rmSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { startServer, until } from '../server/support/program.js';
+import { startServer } from '../server/support/program.js';
 import { temporaryDirectory } from '../support/temporary-file.js';
+import { until } from '../support/until.js';
 import { createClient } from './support/client.js';
 import { createOrderFile } from './support/order-file.js';
 

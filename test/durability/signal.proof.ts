@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setTimeout } from 'node:timers/promises';
-import { sleep, startServer } from '../server/support/program.js';
+import { setTimeout, setTimeout as sleep } from 'node:timers/promises';
+import { startServer } from '../server/support/program.js';
 import { spread } from '../support/figures.js';
 import { ROUNDS, seededRandom } from '../support/rounds.js';
 import { temporaryDirectory } from '../support/temporary-file.js';

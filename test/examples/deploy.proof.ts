@@ -1,16 +1,14 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { chownSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { parse, parseAllDocuments } from 'yaml';
-import { until } from '../server/support/program.js';
+import { freePort } from '../support/listen.js';
+import { root } from '../support/root.js';
+import { until } from '../support/until.js';
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
 const deploy = join(root, 'examples/deploy');
 const read = (name: string) => readFileSync(join(deploy, name), 'utf8');
 const isRoot = process.getuid?.() === 0;
@@ -31,14 +29,6 @@ function environment(): Readonly<Record<string, string>> {
   return Object.fromEntries(
     Object.entries(env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
   );
-}
-
-async function freePort(): Promise<string> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return `${port}`;
 }
 
 /**
@@ -116,7 +106,7 @@ test('the image runs unprivileged on a read-only file system, is healthy, and st
   skip: !canUnshare && 'needs root and unshare, to mount the image',
 }, async (t) => {
   const { start, entryPoint, command, health } = unpackImage(t);
-  const env = { PORT: await freePort(), HOST: '127.0.0.1' };
+  const env = { PORT: `${await freePort()}`, HOST: '127.0.0.1' };
   const server = start([...entryPoint, ...command], env);
   t.after(() => server.kill('SIGKILL'));
   const result = ended(server);

@@ -5,12 +5,11 @@ import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from '
 import { join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { build } from 'esbuild';
+import { root } from '../support/root.js';
 import { temporaryDirectory } from '../support/temporary-file.js';
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
 const tools = join(root, 'test/next-tools/node_modules');
 const skip = existsSync(tools) ? false : 'Next.js is not installed: npm ci --prefix test/next-tools';
 

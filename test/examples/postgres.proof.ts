@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { missingEngine, startEngine } from '../databases/postgres/support/engine.js';
+import { missingEngine, startEngine } from '../support/postgres-server.js';
 
 test('examples/postgres.ts lists and cancels the orders in its own table', { skip: missingEngine }, async (t) => {
   const engine = await startEngine();

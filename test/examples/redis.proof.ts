@@ -4,12 +4,12 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { skip, startServer } from '../limits/redis/support/server.js';
+import { skip, startRedis } from '../support/redis-server.js';
 
 const example = fileURLToPath(new URL('../../examples/redis.ts', import.meta.url));
 
 test('examples/redis.ts: two processes share the quota of a key', { skip }, async (t) => {
-  const server = await startServer();
+  const server = await startRedis();
   t.after(() => server.stop());
   const { NODE_TEST_CONTEXT: _, ...inherited } = process.env;
   const env = { ...inherited, PORT: '0', REDIS_URL: `redis://127.0.0.1:${server.port}` };

@@ -5,7 +5,7 @@ import { createMemoryOrderStore, createOrderService } from 'store-orders';
 import { createMemoryLimiter, createPlan, type Decision, type KeyState, type Plan } from 'store-orders/limiter';
 import { createRedisLimiter, type SendCommand } from 'store-orders/redis';
 import { createManualClock } from 'store-orders/testing';
-import { connect, type Server, skip, startServer } from './redis/support/server.js';
+import { connectRedis, type RedisServer, skip, startRedis } from '../support/redis-server.js';
 import { keyPlan, plansToPack } from './support/arbitraries.js';
 import { plainDecision } from './support/plain-decision.js';
 
@@ -19,14 +19,14 @@ const OPERATIONS = Number(process.env['OPERATIONS'] ?? 4_000);
 const SEED = Number(process.env['SEED'] ?? Date.now() % 2 ** 31);
 const PER_HISTORY = 300;
 
-let server: Server | undefined;
+let server: RedisServer | undefined;
 let stopClient = () => {};
 let send: SendCommand;
 
 before(async () => {
   if (skip) return;
-  server = await startServer();
-  const client = connect(server.port);
+  server = await startRedis();
+  const client = connectRedis(server.port);
   send = (command) => client.call(...command);
   stopClient = () => client.disconnect();
 });

@@ -2,9 +2,8 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
+import { root } from '../support/root.js';
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
 const MOST_FILES = 15;
 
 /**

@@ -2,9 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
-
-const root = fileURLToPath(new URL('../..', import.meta.url));
+import { root } from '../support/root.js';
 
 /** Words that make a reader stop, each with the usual words for it. */
 const AVOIDED: readonly (readonly [RegExp, instead: string])[] = [

@@ -14,9 +14,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
+import { root } from '../support/root.js';
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
 const runners = join(root, 'test/runner-tools/node_modules');
 const skip = existsSync(runners) ? false : 'the test runners are not installed: npm ci --prefix test/runner-tools';
 

@@ -5,8 +5,8 @@ import pg from 'pg';
 import { createPostgresOrderStore } from 'store-orders/postgres';
 import { openPostgresStorage } from '../../../dist/server/storage/postgres.js';
 import type { Storage } from '../../../dist/server/storage/storage.js';
+import { missingEngine, startEngine } from '../../support/postgres-server.js';
 import { createDatabase } from './support/database.js';
-import { missingEngine, startEngine } from './support/engine.js';
 import { startProxy } from './support/proxy.js';
 
 /** With this many orders, a list is read on a connection of its own. */

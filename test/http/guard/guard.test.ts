@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { connect } from 'node:net';
 import { suite, type TestContext, test } from 'node:test';
 import express from 'express';
 import type { AdmissionOptions } from 'store-orders';
 import { createGuard, fetchGuard, type Guard, nodeGuard, principalOf } from 'store-orders/guard';
+import { listenOnFreePort } from '../../support/listen.js';
 import { EMULATIONS } from '../mounts/support/emulations.js';
 import { authenticate, bearer, createShop, KEY, ORDERS } from '../support/shop.js';
 
@@ -18,10 +19,9 @@ type Ask = (method: string, fields?: readonly (readonly [string, string])[], bod
 type Host = (t: TestContext, guard: Guard) => Promise<Ask>;
 
 async function served(t: TestContext, listener: RequestListener): Promise<Ask> {
-  const server = createServer(listener).listen(0, '127.0.0.1');
+  const server = createServer(listener);
   t.after(() => server.close());
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const port = await listenOnFreePort(server);
   return (method, fields = [], body) =>
     fetch(`http://127.0.0.1:${port}/v1/pets`, { method, headers: Object.fromEntries(fields), ...(body && { body }) });
 }
@@ -180,10 +180,8 @@ test('all pipelined requests are served in the order in which they were sent', a
   const { limiter } = createShop();
   const check = nodeGuard(createGuard({ limiter, authenticate }));
   const server = createServer((request, response) => check(request, response, () => response.end(request.url)));
-  server.listen(0, '127.0.0.1');
   t.after(() => server.close());
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const port = await listenOnFreePort(server);
   const socket = connect(port, '127.0.0.1').setEncoding('latin1');
   const head = `Host: pets.test\r\n${KEY.join(': ')}\r\n`;
   socket.write(`GET /first HTTP/1.1\r\n${head}\r\nGET /second HTTP/1.1\r\n${head}Connection: close\r\n\r\n`);

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { Agent } from 'node:http';
 import { connect, createServer as createHttp2Server } from 'node:http2';
-import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { forwardedAddress, nodeHandler } from 'store-orders/handler';
+import { listenOnFreePort } from '../../support/listen.js';
 import { assertError, checkAnswer, trioOf } from '../support/answer.js';
 import { exchange, open, readText } from '../support/raw-socket.js';
 import { createShop, KEY, ORDERS } from '../support/shop.js';
@@ -110,9 +110,8 @@ test('a request without Host gets a 400 in HTTP/1.1, but is served in HTTP/1.0',
 
 test('an HTTP/2 request whose Host differs from its authority gets a 400', async (t) => {
   const { service } = createShop();
-  const server = createHttp2Server(nodeHandler(service)).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const server = createHttp2Server(nodeHandler(service));
+  const port = await listenOnFreePort(server);
   const session = connect(`http://127.0.0.1:${port}`);
   t.after(() => {
     session.close();

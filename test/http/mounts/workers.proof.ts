@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { get } from 'node:http';
 import { createRequire } from 'node:module';
 import { type TestContext, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { root } from '../../support/root.js';
 import { toolsFolder, withoutTools } from '../openapi/support/tools.js';
 
 // The part of miniflare that is used, declared here because miniflare is not always installed.
@@ -14,7 +14,6 @@ interface Miniflare {
 }
 
 const require = createRequire(`${toolsFolder}package.json`);
-const root = fileURLToPath(new URL('../../..', import.meta.url));
 
 /** Starts workerd with this module, bundled as wrangler bundles it. */
 async function start(t: TestContext, module: string): Promise<Miniflare> {

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import { createMemoryOrderStore, nodeHandler } from 'store-orders';
+import { listenOnFreePort } from '../../support/listen.js';
 import { authenticate, createShop } from '../support/shop.js';
 import { listen } from '../support/ways.js';
 import { PROVOCATIONS } from './support/provoke.js';
@@ -83,14 +84,14 @@ suite('Prism, as a proxy, finds no violation of the OpenAPI document', { skip: w
     open.push(close);
     const relay = createRelay(port);
     open.push(() => relay.close());
-    const url = await startPrism(join(folder, 'openapi.json'), await portOf(relay));
+    const url = await startPrism(join(folder, 'openapi.json'), await listenOnFreePort(relay));
     ask = ({ method, path }, { apiKey = 'business-key', query = '', header = ['X-Relay', 'pass on'] }) =>
       fetch(`${url}${path}${query}`, { method, headers: [['Authorization', `Bearer ${apiKey}`], [...header]] });
   });
 
   async function startPrism(file: string, upstreamPort: number): Promise<string> {
     const free = createServer();
-    const port = await portOf(free);
+    const port = await listenOnFreePort(free);
     free.close();
     const upstream = `http://127.0.0.1:${upstreamPort}/v1`;
     // Without this option, the Node.js that runs Prism would respond with 431 itself.
@@ -144,12 +145,4 @@ function createRelay(port: number): Server {
     client.on('error', () => service.destroy());
     service.on('error', () => client.destroy());
   });
-}
-
-async function portOf(server: Server): Promise<number> {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new TypeError('the server listens on no port');
-  return address.port;
 }

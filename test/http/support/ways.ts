@@ -1,7 +1,7 @@
 import { Agent, createServer, request as httpRequest, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { fetchHandler } from 'store-orders/fetch';
 import { nodeHandler, type OrderService } from 'store-orders/handler';
+import { listenOnFreePort } from '../../support/listen.js';
 import { type Answer, checkAnswer, createAnswer } from './answer.js';
 
 /** Sends one request to the service, and checks the rules that hold for every response. */
@@ -84,21 +84,15 @@ export async function listen(
   const server = createServer({ requireHostHeader: false, ...options }, listener);
   // Without `unref`, a test that fails before it closes its server would hang.
   server.unref();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     server,
-    port: portOf(server.address()),
+    port: await listenOnFreePort(server),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
       }),
   };
-}
-
-function portOf(address: AddressInfo | string | null): number {
-  if (typeof address !== 'object' || address === null) throw new TypeError('the server listens on no port');
-  return address.port;
 }
 
 const node: Way = {

@@ -3,16 +3,16 @@ import { after, before, test } from 'node:test';
 import { createPlan, type Decision, type Plan, perDay } from 'store-orders/limiter';
 import { createRedisLimiter, type SendCommand } from 'store-orders/redis';
 import { createManualClock } from 'store-orders/testing';
-import { connect, type Server, skip, startServer } from './support/server.js';
+import { connectRedis, type RedisServer, skip, startRedis } from '../../support/redis-server.js';
 
-let server: Server | undefined;
-let client: ReturnType<typeof connect>;
+let server: RedisServer | undefined;
+let client: ReturnType<typeof connectRedis>;
 const send: SendCommand = (command) => client.call(...command);
 
 before(async () => {
   if (skip) return;
-  server = await startServer();
-  client = connect(server.port);
+  server = await startRedis();
+  client = connectRedis(server.port);
 });
 
 after(async () => {

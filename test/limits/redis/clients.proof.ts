@@ -5,20 +5,20 @@ import { Redis as Valkey, Cluster as ValkeyCluster } from 'iovalkey';
 import { createClient, createCluster } from 'redis';
 import { createPlan, perDay, perMinute } from 'store-orders/limiter';
 import { createRedisLimiter, type SendCommand } from 'store-orders/redis';
-import { type Server, skip, startCluster, startServer } from './support/server.js';
+import { type RedisServer, skip, startRedis, startRedisCluster } from '../../support/redis-server.js';
 
 interface Client {
   readonly send: SendCommand;
   readonly close: () => unknown;
 }
 
-let single: Server | undefined;
-let cluster: Server[] = [];
+let single: RedisServer | undefined;
+let cluster: RedisServer[] = [];
 
 before(async () => {
   if (skip) return;
-  single = await startServer();
-  cluster = await startCluster();
+  single = await startRedis();
+  cluster = await startRedisCluster();
 });
 
 after(() => Promise.all([single, ...cluster].map((server) => server?.stop())));

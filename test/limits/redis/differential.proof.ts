@@ -3,10 +3,10 @@ import { after, before, test } from 'node:test';
 import fc from 'fast-check';
 import { type Clock, createMemoryLimiter, type KeyState, type Plan } from 'store-orders/limiter';
 import { createRedisLimiter, type SendCommand } from 'store-orders/redis';
+import { connectRedis, type RedisServer, skip, startRedis } from '../../support/redis-server.js';
 import { anyMs, forwardMs, keyPlan } from '../support/arbitraries.js';
 import { plainDecision } from '../support/plain-decision.js';
 import { ROUNDS } from './support/rounds.js';
-import { connect, type Server, skip, startServer } from './support/server.js';
 
 type Command =
   | { readonly do: 'take' | 'peek'; readonly key: number; readonly plan: number; readonly cost: number }
@@ -54,15 +54,15 @@ function commands(keys: number, ms: fc.Arbitrary<number>): fc.Arbitrary<Command[
   );
 }
 
-let server: Server | undefined;
+let server: RedisServer | undefined;
 let stopClient = () => {};
 let send: SendCommand;
 let runs = 0;
 
 before(async () => {
   if (skip) return;
-  server = await startServer();
-  const client = connect(server.port);
+  server = await startRedis();
+  const client = connectRedis(server.port);
   send = (command) => client.call(...command);
   stopClient = () => client.disconnect();
 });

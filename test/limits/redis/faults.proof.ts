@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type RedisServer, skip, startRedis } from '../../support/redis-server.js';
 import { type Link, startLink } from './support/link.js';
 import { type Loading, startLoading } from './support/loading.js';
 import { IS_FULL } from './support/rounds.js';
-import { type Server, skip, startServer } from './support/server.js';
 
 const PROCESSES = 3;
 const QUOTA = 40;
@@ -16,11 +16,11 @@ const DEADLINE_MS = 250;
 
 interface Stage {
   /** The processes reach the server through the link. */
-  server: Server;
+  server: RedisServer;
   readonly link: Link;
   readonly loadings: readonly Loading[];
   /** Stops a further server when the test ends. */
-  add(server: Server): Server;
+  add(server: RedisServer): RedisServer;
 }
 
 interface Fault {
@@ -45,7 +45,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   killed: {
     begin: ({ server }) => server.stop(),
     end: async (stage) => {
-      stage.server = stage.add(await startServer([], stage.server.port));
+      stage.server = stage.add(await startRedis([], stage.server.port));
     },
     forgets: 1,
   },
@@ -88,7 +88,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   },
   'replaced by its replica (fail-over)': {
     begin: async (stage) => {
-      const replica = stage.add(await startServer());
+      const replica = stage.add(await startRedis());
       await replica.client.replicaof('127.0.0.1', stage.server.port);
       while (!/master_link_status:up/.test(await replica.client.info('replication'))) await sleep(20);
       await stage.server.stop();
@@ -102,7 +102,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
 };
 
 async function setUp(t: TestContext): Promise<Stage> {
-  const server = await startServer();
+  const server = await startRedis();
   const link = await startLink(server.port);
   const servers = [server];
   t.after(async () => {

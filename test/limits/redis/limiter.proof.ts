@@ -3,9 +3,9 @@ import { beforeEach, mock, test } from 'node:test';
 import { createMemoryLimiter, createPlan, PLANS, perDay } from 'store-orders/limiter';
 import { createRedisLimiter, type SendCommand } from 'store-orders/redis';
 import { createManualClock } from 'store-orders/testing';
+import { skip } from '../../support/redis-server.js';
 import { plainDecision } from '../support/plain-decision.js';
 import { useRedis } from './support/redis.js';
-import { skip } from './support/server.js';
 
 const DAY_MS = 86_400_000;
 

@@ -3,14 +3,14 @@ import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createPlan, perDay } from 'store-orders/limiter';
 import { createRedisLimiter } from 'store-orders/redis';
-import { connect, type Server, skip, startServer } from './support/server.js';
+import { connectRedis, type RedisServer, skip, startRedis } from '../../support/redis-server.js';
 
 const AFTER = 20;
 
-let server: Server | undefined;
+let server: RedisServer | undefined;
 
 before(async () => {
-  if (!skip) server = await startServer();
+  if (!skip) server = await startRedis();
 });
 
 after(() => server?.stop());
@@ -21,7 +21,7 @@ for (const limiters of [1, 4, 10]) {
   }, async (t) => {
     assert.ok(server);
     const { port } = server;
-    const clients = Array.from({ length: limiters }, () => connect(port));
+    const clients = Array.from({ length: limiters }, () => connectRedis(port));
     t.after(() => clients.map((client) => client.disconnect()));
     const options = { prefix: `${limiters}:`, deadlineMs: 10_000, refusalCacheMs: 0 };
     const all = clients.map((client) => createRedisLimiter({ ...options, send: (command) => client.call(...command) }));

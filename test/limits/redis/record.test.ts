@@ -3,8 +3,8 @@ import { beforeEach, describe, test } from 'node:test';
 import type { Redis } from 'ioredis';
 import { createPlan, type Plan, perDay, perMinute } from 'store-orders/limiter';
 import { createRedisLimiter } from 'store-orders/redis';
+import { skip } from '../../support/redis-server.js';
 import { useRedis } from './support/redis.js';
-import { skip } from './support/server.js';
 
 const PLAN = createPlan({ name: 'plan', policies: [perMinute(60), perDay(1_000)], ban: { after: 3, graceMs: 0 } });
 const SMALL = createPlan({ name: 'small', policies: [perDay(1)], ban: { after: 3, graceMs: 0 } });

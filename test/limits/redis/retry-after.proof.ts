@@ -3,18 +3,18 @@ import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createPlan } from 'store-orders/limiter';
 import { createRedisLimiter } from 'store-orders/redis';
-import { connect, type Server, skip, startServer } from './support/server.js';
+import { connectRedis, type RedisServer, skip, startRedis } from '../../support/redis-server.js';
 
 const SLOW_MS = 40;
 const SPAN_MS = 4_000;
 
-let server: Server | undefined;
-let client: ReturnType<typeof connect>;
+let server: RedisServer | undefined;
+let client: ReturnType<typeof connectRedis>;
 
 before(async () => {
   if (skip) return;
-  server = await startServer();
-  client = connect(server.port);
+  server = await startRedis();
+  client = connectRedis(server.port);
 });
 
 after(async () => {

@@ -3,8 +3,8 @@ import { execFile } from 'node:child_process';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { type RedisServer, skip, startRedis, startRedisCluster } from '../../support/redis-server.js';
 import { IS_FULL } from './support/rounds.js';
-import { type Server, skip, startCluster, startServer } from './support/server.js';
 
 const PROCESSES = 4;
 const CONNECTIONS = 8;
@@ -30,7 +30,7 @@ interface Result {
   readonly admitted: readonly (readonly [window: string, count: number])[];
 }
 
-async function takeFrom(servers: readonly Server[]): Promise<Result[]> {
+async function takeFrom(servers: readonly RedisServer[]): Promise<Result[]> {
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
   const parameters = [CONNECTIONS, KEYS, PER_SECOND, SECONDS * 1_000, A_SECOND, AN_HOUR];
   const ports = servers.map(({ port }) => port).join(',');
@@ -42,8 +42,8 @@ async function takeFrom(servers: readonly Server[]): Promise<Result[]> {
 }
 
 for (const [where, start] of [
-  ['one server', async () => [await startServer()]],
-  ['a cluster of three masters', startCluster],
+  ['one server', async () => [await startRedis()]],
+  ['a cluster of three masters', startRedisCluster],
 ] as const) {
   test(`${PROCESSES} processes × ${CONNECTIONS} connections on ${where} allow exactly the quota`, {
     skip,

@@ -1,16 +1,16 @@
 import { after, before, suite, test } from 'node:test';
 import { createRedisLimiter, type SendCommand } from 'store-orders/redis';
 import { createManualClock, type OpenRateLimiter, rateLimiterSuite } from 'store-orders/testing';
-import { connect, type Server, skip, startServer } from './support/server.js';
+import { connectRedis, type RedisServer, skip, startRedis } from '../../support/redis-server.js';
 
-let server: Server | undefined;
-let client: ReturnType<typeof connect> | undefined;
+let server: RedisServer | undefined;
+let client: ReturnType<typeof connectRedis> | undefined;
 let opened = 0;
 
 before(async () => {
   if (skip) return;
-  server = await startServer();
-  client = connect(server.port);
+  server = await startRedis();
+  client = connectRedis(server.port);
 });
 
 after(async () => {

@@ -8,8 +8,8 @@ import {
   type PostgresClient,
   type PostgresRow,
 } from 'store-orders/postgres';
-import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
-import { until } from '../../server/support/program.js';
+import { missingEngine, startEngine } from '../../support/postgres-server.js';
+import { until } from '../../support/until.js';
 
 describe('simultaneous cancels in PostgreSQL', { skip: missingEngine }, async () => {
   const engine = await startEngine();

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { OrderStore } from 'store-orders';
 import { createMappedOrderStore, type PostgresOrderTable } from 'store-orders/postgres';
 import { serializeOrders } from 'store-orders/store';
-import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
+import { missingEngine, startEngine } from '../../support/postgres-server.js';
 import { TELLING_IDS } from '../support/order-arbitrary.js';
 
 const SHOP: PostgresOrderTable = {

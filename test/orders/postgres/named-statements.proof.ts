@@ -7,7 +7,7 @@ import {
   type PostgresRow,
   withNamedStatements,
 } from 'store-orders/postgres';
-import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
+import { missingEngine, startEngine } from '../../support/postgres-server.js';
 
 describe('named statements in PostgreSQL', { skip: missingEngine }, async () => {
   const engine = await startEngine();

@@ -6,8 +6,8 @@ import postgres from 'postgres';
 import type { Order, OrderInput } from 'store-orders';
 import { createPostgresOrderStore } from 'store-orders/postgres';
 import { serializeOrders } from 'store-orders/store';
-import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
-import { until } from '../../server/support/program.js';
+import { missingEngine, startEngine } from '../../support/postgres-server.js';
+import { until } from '../../support/until.js';
 import { orderRecord, TELLING_IDS } from '../support/order-arbitrary.js';
 
 /** With this many orders, a list is streamed. */

@@ -1,7 +1,7 @@
 import { test } from 'node:test';
 import type { PostgresPool } from 'store-orders/postgres';
 import { createPostgresOrderStore } from 'store-orders/postgres';
-import { type Engine, missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
+import { type Engine, missingEngine, startEngine } from '../../support/postgres-server.js';
 import { testOrderStore } from '../support/store-suite.js';
 
 const NAME = 'the order store in PostgreSQL';

@@ -6,7 +6,8 @@ import { test } from 'node:test';
 import { openSqliteDatabase } from 'store-orders/sqlite';
 import { cannotTrace } from '../../durability/support/system-calls.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
-import { answerOf, issueKey, run, spawnProgram, startServer, until } from '../support/program.js';
+import { until } from '../../support/until.js';
+import { answerOf, issueKey, run, spawnProgram, startServer } from '../support/program.js';
 
 /** Creates a directory with a database of `count` pending orders, whose ids begin at 1. */
 async function withOrders(count: number): Promise<string> {

@@ -3,12 +3,14 @@ import { once } from 'node:events';
 import { createWriteStream, existsSync, readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createDatabase } from '../../databases/postgres/support/database.js';
-import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
 import { cannotTrace } from '../../durability/support/system-calls.js';
 import { MIB, mebibytes, peakBytes } from '../../support/memory.js';
+import { missingEngine, startEngine } from '../../support/postgres-server.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
-import { type RunOptions, run, sleep, spawnProgram, until } from '../support/program.js';
+import { until } from '../../support/until.js';
+import { type RunOptions, run, spawnProgram } from '../support/program.js';
 
 const MANY = 1_000_000;
 const SOME = 50_000;

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { sampled } from '../../support/sampled.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
-import { answerOf, run, spawnProgram, until } from '../support/program.js';
+import { until } from '../../support/until.js';
+import { answerOf, run, spawnProgram } from '../support/program.js';
 
 const GOOD = '{"id":1}\n';
 

@@ -4,11 +4,10 @@ import { once } from 'node:events';
 import { closeSync, existsSync, openSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { temporaryDirectory } from '../../support/temporary-file.js';
-import { answerOf, issueKey, run, spawnProgram, startServer, until } from '../support/program.js';
+import { until } from '../../support/until.js';
+import { answerOf, issueKey, MAIN, run, spawnProgram, startServer } from '../support/program.js';
 
-const MAIN = fileURLToPath(new URL('../../../dist/server/main.js', import.meta.url));
 /** On Linux, every write to this device fails as if the disk were full. */
 const FULL = '/dev/full';
 

@@ -6,7 +6,7 @@ import { after, describe, test } from 'node:test';
 import pg from 'pg';
 import { openPostgresStorage } from '../../../dist/server/storage/postgres.js';
 import { createDatabase } from '../../databases/postgres/support/database.js';
-import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
+import { missingEngine, startEngine } from '../../support/postgres-server.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { answerOf, type IssuedKey, run } from '../support/program.js';
 

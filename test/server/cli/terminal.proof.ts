@@ -4,11 +4,10 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { temporaryDirectory } from '../../support/temporary-file.js';
-import { answerOf, until } from '../support/program.js';
+import { until } from '../../support/until.js';
+import { answerOf, MAIN } from '../support/program.js';
 
-const MAIN = fileURLToPath(new URL('../../../dist/server/main.js', import.meta.url));
 const ESC = String.fromCharCode(27);
 const CTRL_C = String.fromCharCode(3);
 const missing =

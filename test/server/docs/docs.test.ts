@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { createMemoryLimiter, createMemoryOrderStore, PLANS } from 'store-orders';
 import { createOpenApiDocument, serializeOpenApiDocument } from 'store-orders/openapi';
 import { createOrderServer } from 'store-orders/server';
+import { listenOnFreePort } from '../../support/listen.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
-import { issueKey, run, startServer, until } from '../support/program.js';
+import { until } from '../../support/until.js';
+import { issueKey, run, startServer } from '../support/program.js';
 
 function textOf(html: string): string {
   const text = html.replace(/<[^>]+>/g, '');
@@ -20,10 +20,8 @@ async function listen(t: TestContext, basePath?: string): Promise<string> {
     authenticate: () => undefined,
     basePath,
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const port = await listenOnFreePort(server);
   t.after(() => server.drain(0));
-  const { port } = server.address() as AddressInfo;
   return `http://127.0.0.1:${port}`;
 }
 

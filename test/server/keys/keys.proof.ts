@@ -5,8 +5,9 @@ import { test } from 'node:test';
 import { createApiKey, isApiKey } from '../../../dist/server/keys/api-key.js';
 import { openSqliteStorage } from '../../../dist/server/storage/sqlite.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
+import { until } from '../../support/until.js';
 import { testKeyRing } from '../support/key-ring-suite.js';
-import { answerOf, issueKey, run, startServer, until } from '../support/program.js';
+import { answerOf, issueKey, run, startServer } from '../support/program.js';
 
 test('a new API key has the right prefix, the right length and a valid checksum, and differs from all others', () => {
   const keys = new Set(Array.from({ length: 1_000 }, createApiKey));

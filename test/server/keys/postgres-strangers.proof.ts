@@ -7,7 +7,7 @@ import { createApiKey } from '../../../dist/server/keys/api-key.js';
 import { createPostgresKeyRing } from '../../../dist/server/keys/postgres.js';
 import { openPostgresStorage } from '../../../dist/server/storage/postgres.js';
 import { createDatabase, watchedPool } from '../../databases/postgres/support/database.js';
-import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
+import { missingEngine, startEngine } from '../../support/postgres-server.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { startServer } from '../support/program.js';
 

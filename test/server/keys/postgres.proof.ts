@@ -8,7 +8,7 @@ import type { KeyRing } from '../../../dist/server/keys/key-ring.js';
 import { createPostgresKeyRing } from '../../../dist/server/keys/postgres.js';
 import { openPostgresStorage } from '../../../dist/server/storage/postgres.js';
 import { createDatabase, watchedPool } from '../../databases/postgres/support/database.js';
-import { type Engine, missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
+import { type Engine, missingEngine, startEngine } from '../../support/postgres-server.js';
 import { testKeyRing } from '../support/key-ring-suite.js';
 
 describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {

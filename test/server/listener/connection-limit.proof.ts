@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { after, describe, test } from 'node:test';
-import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
-import { skip as skipRedis, startServer as startRedis } from '../../limits/redis/support/server.js';
+import { missingEngine, startEngine } from '../../support/postgres-server.js';
+import { skip as skipRedis, startRedis } from '../../support/redis-server.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
-import { startServer, until } from '../support/program.js';
+import { until } from '../../support/until.js';
+import { startServer } from '../support/program.js';
 
 const skip = missingEngine || skipRedis;
 const engine = skip ? undefined : await startEngine();

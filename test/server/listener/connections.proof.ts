@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { temporaryDirectory } from '../../support/temporary-file.js';
-import { issueKey, run, startServer, until } from '../support/program.js';
+import { until } from '../../support/until.js';
+import { issueKey, run, startServer } from '../support/program.js';
 import { type Client, connectFrom, KEYED, KEYLESS } from './support/client.js';
 
 test('if file descriptors run short, the server closes the oldest connections without a valid key, and serves customers', async (t) => {

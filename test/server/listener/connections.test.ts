@@ -4,7 +4,7 @@ import { mock, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createMemoryLimiter, createMemoryOrderStore, PLANS } from 'store-orders';
 import { createOrderServer } from 'store-orders/server';
-import { until } from '../support/program.js';
+import { until } from '../../support/until.js';
 import { connectFrom, KEYED, KEYLESS } from './support/client.js';
 import { listen } from './support/order-server.js';
 

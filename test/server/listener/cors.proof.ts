@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { after, before, suite, type TestContext, test } from 'node:test';
+import { listenOnFreePort } from '../../support/listen.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { type Browser, launch, withoutBrowser } from '../docs/support/browser.js';
 import { DESKTOP } from '../docs/support/opened-page.js';
@@ -13,10 +12,8 @@ async function servePage(t: TestContext): Promise<string> {
   const server = createServer((_, response) =>
     response.setHeader('Content-Type', 'text/html').end('<title>shop</title>'),
   );
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const port = await listenOnFreePort(server);
   t.after(() => server.close().closeAllConnections());
-  const { port } = server.address() as AddressInfo;
   return `http://127.0.0.1:${port}`;
 }
 

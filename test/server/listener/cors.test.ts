@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { createMemoryLimiter, createMemoryOrderStore, createPlan, PLANS, type Plan, perMinute } from 'store-orders';
 import { createOrderServer } from 'store-orders/server';
+import { listenOnFreePort } from '../../support/listen.js';
 
 const SHOP = 'https://shop.example';
 
@@ -15,10 +14,8 @@ async function listen(t: TestContext, corsOrigins?: readonly string[], addressPl
     authenticate: (apiKey) => (apiKey === 'ours' ? { id: 'us', plan: PLANS.business } : undefined),
     corsOrigins,
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const port = await listenOnFreePort(server);
   t.after(() => server.drain(0));
-  const { port } = server.address() as AddressInfo;
   const url = `http://127.0.0.1:${port}/v1/store/orders`;
   return {
     get: (origin?: string, key = 'ours') =>

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { temporaryDirectory } from '../../support/temporary-file.js';
-import { issueKey, sleep, startServer } from '../support/program.js';
+import { issueKey, startServer } from '../support/program.js';
 import { attack, customer, quantile } from './support/under-attack.js';
 
 const SECONDS = Number(process.env['STORE_ORDERS_SECONDS'] ?? 10);

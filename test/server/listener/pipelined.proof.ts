@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { temporaryDirectory } from '../../support/temporary-file.js';
-import { issueKey, sleep, startServer, until } from '../support/program.js';
+import { until } from '../../support/until.js';
+import { issueKey, startServer } from '../support/program.js';
 import { openTo, residentMiB } from './support/under-attack.js';
 
 const PATHS = ['/openapi.json', '/docs', '/readyz', '/healthz', '/v1/store/orders'];

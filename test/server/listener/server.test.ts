@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { createMemoryOrderStore } from 'store-orders';
 import { createMemoryLimiter, PLANS } from 'store-orders/limiter';
 import { createOrderServer, type OrderServer, type OrderServerOptions } from 'store-orders/server';
+import { listenOnFreePort } from '../../support/listen.js';
 
 async function listen(
   t: TestContext,
@@ -20,10 +20,8 @@ async function listen(
     ...options,
   });
   prepare(server);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const port = await listenOnFreePort(server);
   t.after(() => server.drain(0).catch(() => {}));
-  const { port } = server.address() as AddressInfo;
   const open = async () => {
     const socket = connect(port, '127.0.0.1');
     await once(socket, 'connect');

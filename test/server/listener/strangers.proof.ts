@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { temporaryDirectory } from '../../support/temporary-file.js';
-import { issueKey, sleep, startServer } from '../support/program.js';
+import { issueKey, startServer } from '../support/program.js';
 import { attack, customer, openDescriptors, quantile, residentMiB, watchAges } from './support/under-attack.js';
 
 /** `STORE_ORDERS_SECONDS=1800` makes this a soak test. */

@@ -7,7 +7,8 @@ import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { createLog } from '../../../src/server/log/log.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
-import { run, spawnProgram, startServer, until } from '../support/program.js';
+import { until } from '../../support/until.js';
+import { run, spawnProgram, startServer } from '../support/program.js';
 
 /** Makes the program believe that its output is a terminal. */
 const ON_TERMINAL = { NODE_OPTIONS: '--import=data:text/javascript,process.stdout.isTTY=process.stderr.isTTY=true' };

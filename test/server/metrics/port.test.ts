@@ -1,16 +1,13 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { createMetricsServer } from '../../../src/server/metrics/metrics-server.js';
 import { open, readText } from '../../http/support/raw-socket.js';
+import { listenOnFreePort } from '../../support/listen.js';
 
 async function listen(t: TestContext, text: () => Promise<string>): Promise<number> {
   const server = createMetricsServer(text);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
   t.after(() => server.close().closeAllConnections());
-  return (server.address() as AddressInfo).port;
+  return listenOnFreePort(server);
 }
 
 test('every error of the metrics port is an Error object', async (t) => {

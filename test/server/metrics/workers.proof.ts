@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
-import { skip as skipRedis, startServer as startRedis } from '../../limits/redis/support/server.js';
+import { missingEngine, startEngine } from '../../support/postgres-server.js';
+import { skip as skipRedis, startRedis } from '../../support/redis-server.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { startServer } from '../support/program.js';
 import { parseMetrics } from './support/parse-metrics.js';

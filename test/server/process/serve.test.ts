@@ -7,10 +7,12 @@ import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { setTimeout } from 'node:timers/promises';
+import { setTimeout, setTimeout as sleep } from 'node:timers/promises';
 import { openSqliteDatabase } from 'store-orders/sqlite';
+import { listenOnFreePort } from '../../support/listen.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
-import { answerOf, issueKey, run, sleep, startServer, until } from '../support/program.js';
+import { until } from '../../support/until.js';
+import { answerOf, issueKey, run, startServer } from '../support/program.js';
 
 /** Makes the program believe that its stderr is a terminal. */
 const ON_TERMINAL = { NODE_OPTIONS: '--import=data:text/javascript,process.stderr.isTTY=true' };
@@ -95,11 +97,9 @@ test('the server keeps serving when its log is no longer read', async (t) => {
 
 test('if the server cannot listen, it reports why, exits with 1, and leaves no database behind', async (t) => {
   const cwd = temporaryDirectory();
-  const other = createServer().listen(0, '127.0.0.1');
+  const other = createServer();
   t.after(() => other.close());
-  await once(other, 'listening');
-  const address = other.address();
-  const port = typeof address === 'object' ? `${address?.port}` : '';
+  const port = `${await listenOnFreePort(other)}`;
   assert.deepEqual(await run(['--port', port], { cwd }), {
     code: 1,
     stdout: '',

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { temporaryDirectory } from '../../support/temporary-file.js';
-import { type RunOptions, run, startServer, until } from '../support/program.js';
+import { until } from '../../support/until.js';
+import { type RunOptions, run, startServer } from '../support/program.js';
 
-const ON_WINDOWS = { NODE_OPTIONS: `--import=${new URL('../../support/on-windows.mjs', import.meta.url).href}` };
+const ON_WINDOWS = { NODE_OPTIONS: `--import=${new URL('./on-windows.mjs', import.meta.url).href}` };
 
 interface Shell {
   /** Matches characters that the shell interprets outside of quotes. */

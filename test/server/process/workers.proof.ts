@@ -7,22 +7,15 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, describe, type TestContext, test } from 'node:test';
-import { setTimeout } from 'node:timers/promises';
+import { setTimeout, setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
 import { type Client, createClient, isRefused } from '../../durability/support/client.js';
-import { skip as skipRedis, startServer as startRedis } from '../../limits/redis/support/server.js';
+import { listenOnFreePort } from '../../support/listen.js';
+import { missingEngine, startEngine } from '../../support/postgres-server.js';
+import { skip as skipRedis, startRedis } from '../../support/redis-server.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
-import {
-  answerOf,
-  type IssuedKey,
-  type RunningServer,
-  run,
-  sleep,
-  spawnProgram,
-  startServer,
-  until,
-} from '../support/program.js';
+import { until } from '../../support/until.js';
+import { answerOf, type IssuedKey, type RunningServer, run, spawnProgram, startServer } from '../support/program.js';
 
 const skip = missingEngine || skipRedis;
 const WORKERS = 2;
@@ -224,11 +217,9 @@ describe('workers', { skip }, () => {
 
   test('if workers cannot start, the program prints the reason once, and exits with 1', async (t) => {
     const cwd = temporaryDirectory();
-    const other = createServer().listen(0, '127.0.0.1');
+    const other = createServer();
     t.after(() => other.close());
-    await until(() => other.listening);
-    const address = other.address();
-    const port = typeof address === 'object' ? `${address?.port}` : '';
+    const port = `${await listenOnFreePort(other)}`;
     const taken = await run(['--workers', '3', '--port', port], { cwd, env: backends() });
     assert.deepEqual(taken, {
       code: 1,

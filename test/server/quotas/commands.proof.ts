@@ -1,17 +1,19 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { openSqliteDatabase } from 'store-orders/sqlite';
-import { type Server, skip, startServer as startRedis } from '../../limits/redis/support/server.js';
+import { type RedisServer, skip, startRedis } from '../../support/redis-server.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
+import { until } from '../../support/until.js';
 import { testBanCommands } from '../support/ban-commands.js';
-import { answerOf, issueKey, sleep, startServer, until } from '../support/program.js';
+import { answerOf, issueKey, startServer } from '../support/program.js';
 import { drain, remaining, testQuotaCommands } from '../support/quota-commands.js';
 
 testQuotaCommands({ name: 'in the file', env: () => ({}), place: () => 'store-orders.db' });
 
 suite('the quota and ban commands, with quotas in Redis', { skip }, () => {
-  let redis: Server;
+  let redis: RedisServer;
   const url = () => `redis://127.0.0.1:${redis.port}`;
 
   before(async () => {

@@ -5,15 +5,11 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { openSqliteDatabase } from 'store-orders/sqlite';
 import { certificate } from '../../http/mounts/support/certificate.js';
-import {
-  freePort,
-  type Server,
-  skip,
-  startCluster,
-  startServer as startRedis,
-} from '../../limits/redis/support/server.js';
+import { freePort, listenOnFreePort } from '../../support/listen.js';
+import { type RedisServer, skip, startRedis, startRedisCluster } from '../../support/redis-server.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
-import { issueKey, type RunningServer, run, startServer, until } from '../support/program.js';
+import { until } from '../../support/until.js';
+import { issueKey, type RunningServer, run, startServer } from '../support/program.js';
 
 const HOST = '127.0.0.1';
 const PASSWORD = 's3cr3t/@pass';
@@ -23,7 +19,7 @@ interface Context {
   after(work: () => unknown): void;
 }
 
-async function redisFor(t: Context, options?: readonly string[], atPort?: number): Promise<Server> {
+async function redisFor(t: Context, options?: readonly string[], atPort?: number): Promise<RedisServer> {
   const redis = await startRedis(options, atPort);
   t.after(() => redis.stop());
   return redis;
@@ -151,11 +147,8 @@ test('if an error message of Redis contains the password, the password is not sh
       socket.write(`-ERR unknown command 'AUTH', with args beginning with: '${PASSWORD}'\r\n`.repeat(count));
     });
   });
-  parrot.listen(0, HOST);
   t.after(() => parrot.close());
-  await until(() => parrot.listening);
-  const address = parrot.address();
-  const port = typeof address === 'object' ? address?.port : 0;
+  const port = await listenOnFreePort(parrot);
   const server = await startServer(t, { cwd }, '--redis-url', `redis://:${ENCODED}@${HOST}:${port}`);
   await server.stop('SIGTERM');
   assert.match(server.stdout(), /with args beginning with: '\*\*\*'/);
@@ -195,7 +188,7 @@ test('a quota or ban command that cannot reach Redis prints the reason', { skip 
 
 test('a server needs several URLs for a Redis cluster; with only one URL, it logs an error', { skip }, async (t) => {
   const cwd = temporaryDirectory();
-  const cluster = await startCluster();
+  const cluster = await startRedisCluster();
   t.after(() => Promise.all(cluster.map((node) => node.stop())));
   const urls = cluster.map(({ port }) => `redis://${HOST}:${port}`);
   const keys = await Promise.all(Array.from({ length: 6 }, () => issueKey(cwd, 'enterprise', '--per-day', '5')));

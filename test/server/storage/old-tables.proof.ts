@@ -5,7 +5,7 @@ import pg from 'pg';
 import type { OrderRecord } from 'store-orders';
 import { openPostgresStorage } from '../../../dist/server/storage/postgres.js';
 import { createDatabase } from '../../databases/postgres/support/database.js';
-import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
+import { missingEngine, startEngine } from '../../support/postgres-server.js';
 
 describe('PostgreSQL tables of earlier versions', { skip: missingEngine }, async () => {
   const engine = await startEngine();

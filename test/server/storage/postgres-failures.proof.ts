@@ -4,7 +4,7 @@ import pg from 'pg';
 import { createApiKey } from '../../../dist/server/keys/api-key.js';
 import { openPostgresStorage } from '../../../dist/server/storage/postgres.js';
 import { createDatabase } from '../../databases/postgres/support/database.js';
-import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
+import { missingEngine, startEngine } from '../../support/postgres-server.js';
 
 describe('errors of the order store and the key ring, when PostgreSQL fails', { skip: missingEngine }, async () => {
   const engine = await startEngine();

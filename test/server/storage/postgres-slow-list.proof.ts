@@ -6,8 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { openPostgresStorage } from '../../../dist/server/storage/postgres.js';
 import { createDatabase } from '../../databases/postgres/support/database.js';
-import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
 import { createListScan } from '../../support/list-scan.js';
+import { missingEngine, startEngine } from '../../support/postgres-server.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { startServer } from '../support/program.js';
 

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 import pg from 'pg';
 import { createMemoryLimiter } from 'store-orders/limiter';
 import { createOrderServer } from 'store-orders/server';
 import { openPostgresStorage } from '../../../dist/server/storage/postgres.js';
 import { createDatabase } from '../../databases/postgres/support/database.js';
-import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
+import { listenOnFreePort } from '../../support/listen.js';
+import { missingEngine, startEngine } from '../../support/postgres-server.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
-import { run, startServer, until } from '../support/program.js';
+import { until } from '../../support/until.js';
+import { run, startServer } from '../support/program.js';
 
 describe('a server with a PostgreSQL database', { skip: missingEngine }, async () => {
   const engine = await startEngine();
@@ -32,13 +32,11 @@ describe('a server with a PostgreSQL database', { skip: missingEngine }, async (
       authenticate: data.keys.authenticate,
       backends: { database: data.state },
     });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
+    const port = await listenOnFreePort(server);
     t.after(async () => {
       await server.drain(0).catch(() => {});
       await data.close();
     });
-    const { port } = server.address() as AddressInfo;
     const { key } = await data.keys.create({ name: 'business' });
     const request = (path: string, method = 'GET', apiKey = key) =>
       fetch(`http://127.0.0.1:${port}${path}`, { method, headers: { authorization: `Bearer ${apiKey}` } });

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { temporaryDirectory } from '../../support/temporary-file.js';
-import { answerOf, issueKey, run, startServer, until } from './program.js';
+import { until } from '../../support/until.js';
+import { answerOf, issueKey, run, startServer } from './program.js';
 import { drain, type Place } from './quota-commands.js';
 
 /** Tests the commands that ban keys and list quotas, for quotas in a file or in Redis. */

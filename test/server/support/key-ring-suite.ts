@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { createApiKey } from '../../../dist/server/keys/api-key.js';
 import type { KeyRing } from '../../../dist/server/keys/key-ring.js';
-import { until } from './program.js';
+import { until } from '../../support/until.js';
 
 type OpenRing = () => KeyRing | Promise<KeyRing>;
 

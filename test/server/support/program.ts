@@ -1,11 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
-import { fileURLToPath } from 'node:url';
+import { root } from '../../support/root.js';
 import { IS_QUICK } from '../../support/sampled.js';
+import { until } from '../../support/until.js';
 
-const MAIN = fileURLToPath(new URL('../../../dist/server/main.js', import.meta.url));
+/** The program's main file. */
+export const MAIN = join(root, 'dist/server/main.js');
 
 export interface Run {
   readonly code: number | null;
@@ -127,17 +130,4 @@ export async function startServer(t: TestContext, options: RunOptions, ...args: 
       return code ?? killedBy;
     },
   };
-}
-
-/** Waits until a condition holds. Fails after `withinMs`. */
-export async function until(holds: () => boolean | Promise<boolean>, withinMs = 10_000): Promise<void> {
-  const startMs = performance.now();
-  while (!(await holds())) {
-    if (performance.now() - startMs > withinMs) throw new Error(`not true within ${withinMs} ms: ${holds}`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-}
-
-export function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { temporaryDirectory } from '../../support/temporary-file.js';
-import { answerOf, issueKey, type RunningServer, run, sleep, startServer, until } from './program.js';
+import { until } from '../../support/until.js';
+import { answerOf, issueKey, type RunningServer, run, startServer } from './program.js';
 
 export async function drain(server: RunningServer, apiKey: string, requests: number): Promise<void> {
   for (let i = 0; i < requests; i++) await (await server.get(apiKey)).arrayBuffer();

@@ -2,8 +2,8 @@ import type { TestContext } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import pg from 'pg';
 import type { PostgresClient } from 'store-orders/postgres';
-import { until } from '../../../server/support/program.js';
-import type { Engine } from './engine.js';
+import type { Engine } from '../../../support/postgres-server.js';
+import { until } from '../../../support/until.js';
 
 let count = 0;
 

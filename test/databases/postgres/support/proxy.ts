@@ -1,6 +1,6 @@
-import { once } from 'node:events';
 import { createConnection, createServer } from 'node:net';
 import type { TestContext } from 'node:test';
+import { listenOnFreePort } from '../../../support/listen.js';
 
 /** ReadyForQuery: PostgreSQL's message at the end of its first packet. */
 const READY = Buffer.from([0x5a, 0, 0, 0, 5, 0x49]);
@@ -27,11 +27,8 @@ export async function startProxy(t: TestContext, socketPath: string): Promise<Pr
       else client.write(bytes);
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  proxy.port = await listenOnFreePort(server);
   t.after(() => server.close());
-  const address = server.address();
-  if (address !== null && typeof address === 'object') proxy.port = address.port;
   return proxy;
 }
 

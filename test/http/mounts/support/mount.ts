@@ -1,5 +1,6 @@
 import type { Server } from 'node:net';
 import type { OrderService } from 'store-orders';
+import { listenOnFreePort } from '../../../support/listen.js';
 
 /**
  * A host with hooks and routes of its own, in which the service is mounted in the usual way of the
@@ -36,18 +37,12 @@ export async function listening(
   scheme: 'http' | 'https' = 'http',
 ): Promise<Mounted> {
   server.unref();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
-    origin: `${scheme}://127.0.0.1:${portOf(server.address())}`,
+    origin: `${scheme}://127.0.0.1:${await listenOnFreePort(server)}`,
     close: () =>
       new Promise<void>((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections?.();
       }),
   };
-}
-
-function portOf(address: ReturnType<Server['address']>): number {
-  if (typeof address !== 'object' || address === null) throw new TypeError('the server listens on no port');
-  return address.port;
 }

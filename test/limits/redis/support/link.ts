@@ -1,5 +1,5 @@
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
+import { listenOnFreePort } from '../../../support/listen.js';
 
 export interface Link {
   readonly port: number;
@@ -56,11 +56,10 @@ export async function startLink(toPort: number): Promise<Link> {
     const upstream = connect(link.toPort, '127.0.0.1');
     pass(client, upstream);
     pass(upstream, client);
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  });
 
   const link: Link = {
-    port: (server.address() as AddressInfo).port,
+    port: await listenOnFreePort(server),
     toPort,
     delayMs: () => 0,
     blackhole(isOn) {

@@ -2,8 +2,8 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { createMemoryOrderStore, createOrderService } from 'store-orders';
 import { createPlan } from 'store-orders/limiter';
 import { createRedisLimiter } from 'store-orders/redis';
+import { connectRedis } from '../../../support/redis-server.js';
 import type { LoadingOptions, LoadingResult } from './loading.js';
-import { connect } from './server.js';
 
 /**
  * A process that sends requests at a steady rate to an order service, whose limiter uses a server
@@ -15,7 +15,7 @@ const hourly = (name: string, quota: number) =>
   createPlan({ name, policies: [{ name: 'hour', quota, windowMs: 3_600_000 }], ban: false });
 const [plentyPlan, scarcePlan] = [hourly('plenty', 1e9), hourly('scarce', quota)];
 
-const client = connect(port);
+const client = connectRedis(port);
 const limiter = createRedisLimiter({
   send: (command) => client.call(...command),
   prefix,

@@ -1,14 +1,14 @@
 import { after, before, beforeEach } from 'node:test';
-import { type Server, skip, startServer } from './server.js';
+import { type RedisServer, skip, startRedis } from '../../../support/redis-server.js';
 
 /**
  * Starts a Redis server for the tests of a file, empties the server before each test, and stops it
  * after the last test. Returns a function that returns the server's client.
  */
-export function useRedis(): () => Server['client'] {
-  let server: Server | undefined;
+export function useRedis(): () => RedisServer['client'] {
+  let server: RedisServer | undefined;
   before(async () => {
-    if (!skip) server = await startServer();
+    if (!skip) server = await startRedis();
   });
   beforeEach(async () => {
     await server?.client.flushall();

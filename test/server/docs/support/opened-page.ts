@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 import {
   createMemoryLimiter,
@@ -11,6 +9,7 @@ import {
   perMinute,
 } from 'store-orders';
 import { createOrderServer } from 'store-orders/server';
+import { listenOnFreePort } from '../../../support/listen.js';
 import type { Browser, ContextOptions, Page } from './browser.js';
 
 export const DESKTOP: ContextOptions = {
@@ -56,9 +55,7 @@ export async function openPage(
     limiter: createMemoryLimiter(),
     authenticate: (apiKey) => (apiKey.startsWith('key-') ? { id: apiKey, plan: PLAN } : undefined),
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const port = await listenOnFreePort(server);
   const origin = `http://127.0.0.1:${port}`;
   const context = await browser.newContext(options);
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);

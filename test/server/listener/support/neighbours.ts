@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { temporaryDirectory } from '../../../support/temporary-file.js';
-import { issueKey, sleep, startServer } from '../../support/program.js';
+import { issueKey, startServer } from '../../support/program.js';
 import { attack, type Customer, customer, quantile, residentMiB } from './under-attack.js';
 
 /** What a customer got within some time. */

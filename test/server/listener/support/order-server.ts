@@ -1,8 +1,7 @@
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 import { createMemoryLimiter, createMemoryOrderStore, PLANS } from 'store-orders';
 import { createOrderServer, type OrderServerOptions } from 'store-orders/server';
+import { listenOnFreePort } from '../../../support/listen.js';
 
 /**
  * Starts a server without orders, and stops it at the end of the test. The only valid key is
@@ -15,9 +14,7 @@ export async function listen(t: TestContext, options: Partial<OrderServerOptions
     authenticate: (apiKey) => (apiKey === 'ours' ? { id: 'us', plan: PLANS.business } : undefined),
     ...options,
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const port = await listenOnFreePort(server);
   t.after(() => server.drain(0));
-  const { port } = server.address() as AddressInfo;
   return { server, port, origin: `http://127.0.0.1:${port}` };
 }

@@ -3,8 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { Agent, get } from 'node:http';
 import { setPriority } from 'node:os';
 import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { sleep } from '../../support/program.js';
 
 const ATTACKER = fileURLToPath(new URL('attacking-process.ts', import.meta.url));
 

@@ -7,7 +7,7 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { createDatabase } from '../../../databases/postgres/support/database.js';
-import { startEngine } from '../../../databases/postgres/support/engine.js';
+import { startEngine } from '../../../support/postgres-server.js';
 
 const [root = '.', version = ''] = process.argv.slice(2);
 const bin = resolve(root, 'dist/server/main.js');

@@ -1,11 +1,9 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
+import { freePort } from './listen.js';
+import { temporaryDirectory } from './temporary-file.js';
 
 const binary = ['redis-server', 'valkey-server'].find((name) => spawnSync(name, ['--version']).status === 0);
 
@@ -13,7 +11,7 @@ const binary = ['redis-server', 'valkey-server'].find((name) => spawnSync(name, 
 export const skip =
   binary === undefined && 'neither redis-server nor valkey-server is installed (Debian: apt-get install redis-server)';
 
-export interface Server {
+export interface RedisServer {
   readonly port: number;
   readonly child: ChildProcess;
   /** A connection for the test's own use. */
@@ -22,14 +20,14 @@ export interface Server {
 }
 
 /** Starts a private server, on a free port by default. The server stores nothing on disk. */
-export async function startServer(options: readonly string[] = [], atPort?: number): Promise<Server> {
+export async function startRedis(options: readonly string[] = [], atPort?: number): Promise<RedisServer> {
   if (binary === undefined) throw new Error('neither redis-server nor valkey-server is installed');
-  const folder = mkdtempSync(join(tmpdir(), 'store-orders-redis-'));
+  const folder = temporaryDirectory();
   const port = atPort ?? (await freePort());
   const settings = ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', folder, '--save', '', '--appendonly', 'no'];
   const child = spawn(binary, [...settings, ...options], { stdio: 'ignore' });
   const exited = once(child, 'exit');
-  const client = connect(port);
+  const client = connectRedis(port);
   for (let attempt = 0; ; attempt++) {
     try {
       await client.ping();
@@ -48,7 +46,6 @@ export async function startServer(options: readonly string[] = [], atPort?: numb
       child.kill('SIGCONT');
       child.kill('SIGKILL');
       await exited;
-      rmSync(folder, { recursive: true, force: true });
     },
   };
 }
@@ -57,13 +54,13 @@ export async function startServer(options: readonly string[] = [], atPort?: numb
  * Starts a Redis cluster of three masters, each with a third of the hash slots. Resolves when every
  * master knows the slots of all three.
  */
-export async function startCluster(): Promise<Server[]> {
-  const servers: Server[] = [];
+export async function startRedisCluster(): Promise<RedisServer[]> {
+  const servers: RedisServer[] = [];
   const ports: number[] = [];
   for (let index = 0; index < 3; index++) {
     const bus = await freePort();
     ports.push(bus);
-    servers.push(await startServer(['--cluster-enabled', 'yes', '--cluster-port', `${bus}`]));
+    servers.push(await startRedis(['--cluster-enabled', 'yes', '--cluster-port', `${bus}`]));
   }
   for (const [index, { client }] of servers.entries()) {
     const [from, to] = [Math.ceil((16_384 * index) / 3), Math.ceil((16_384 * (index + 1)) / 3) - 1];
@@ -87,17 +84,8 @@ export async function startCluster(): Promise<Server[]> {
  * Creates a client that reconnects soon after its server is back. All other options are ioredis'
  * defaults.
  */
-export function connect(port: number): Redis {
+export function connectRedis(port: number): Redis {
   const client = new Redis(port, '127.0.0.1', { retryStrategy: () => 100 });
   client.on('error', () => {});
   return client;
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

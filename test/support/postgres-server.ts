@@ -1,36 +1,61 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chownSync, mkdtempSync } from 'node:fs';
+import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
 import { promisify } from 'node:util';
 import pg from 'pg';
-import { postgresPrograms } from './programs.js';
 
 const GUARD = 'read -r _; "$0" --pgdata "$1" --mode immediate stop; rm -rf "$2"';
+const DEBIAN = '/usr/lib/postgresql';
+
+/**
+ * The folder that contains the PostgreSQL server's programs: the first such folder in PATH,
+ * otherwise the newest version in Debian's folder. `undefined` if PostgreSQL is not installed.
+ */
+const programs = [...(process.env['PATH']?.split(':') ?? []), ...debianFolders()].find((folder) =>
+  existsSync(join(folder, 'initdb')),
+);
+
+function debianFolders(): readonly string[] {
+  if (!existsSync(DEBIAN)) return [];
+  const versions = readdirSync(DEBIAN).sort((a, b) => Number(b) - Number(a));
+  return versions.map((version) => join(DEBIAN, version, 'bin'));
+}
 
 /** `false` if PostgreSQL is installed, otherwise the reason to skip a test. */
 export const missingEngine =
-  postgresPrograms === undefined && 'the PostgreSQL server is not installed: apt-get install postgresql';
+  programs === undefined && 'the PostgreSQL server is not installed: apt-get install postgresql';
 
-/** A PostgreSQL server for one test file. It listens on a socket in its directory. */
+/** A private PostgreSQL server. It listens on a socket in its directory. */
 export interface Engine {
   /** The options for `new pg.Pool()`. */
   readonly connection: { readonly host: string; readonly user: string };
   readonly url: string;
   /**
-   * Returns a pool with an empty schema of its own, which all connections of the pool use. The pool
-   * is closed at the end of the test file.
+   * Returns a pool with a schema, which all connections of the pool use. By default, it is a new
+   * schema. The pool is closed when the server stops.
    */
-  pool(options?: pg.PoolConfig): pg.Pool;
+  pool(options?: pg.PoolConfig & { readonly schema?: string }): pg.Pool;
+  /** Returns the process id of the server. */
+  pid(): string;
   start(): Promise<void>;
   /** Stops the server with all its connections, without a checkpoint. */
   crash(): Promise<void>;
+  /** Stops the server and removes its files. */
+  stop(): Promise<void>;
 }
 
-/** Starts a server, which is stopped at the end of the test file. */
+/** Starts a server for one test file, which is stopped at the end of the file. */
 export async function startEngine(...settings: readonly string[]): Promise<Engine> {
+  const engine = await startPostgres(...settings);
+  after(engine.stop);
+  return engine;
+}
+
+/** Starts a server. It is also stopped when this process ends, even if the process is killed. */
+export async function startPostgres(...settings: readonly string[]): Promise<Engine> {
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-'));
   const data = join(directory, 'data');
   const connection = { host: directory, user: 'postgres' };
@@ -42,7 +67,7 @@ export async function startEngine(...settings: readonly string[]): Promise<Engin
   async function run(program: string, ...operands: readonly string[]): Promise<void> {
     // The working directory is set, because the program's account might be unable to read the
     // directory of this process.
-    await promisify(execFile)(join(postgresPrograms ?? '', program), operands, { ...account, cwd: directory });
+    await promisify(execFile)(join(programs ?? '', program), operands, { ...account, cwd: directory });
   }
   const control = (...operands: readonly string[]) => run('pg_ctl', '--pgdata', data, '--wait', ...operands);
   const options = [`unix_socket_directories=${directory}`, 'listen_addresses=', ...settings];
@@ -50,32 +75,16 @@ export async function startEngine(...settings: readonly string[]): Promise<Engin
     control('--log', join(directory, 'log'), '--options', options.map((o) => `-c '${o}'`).join(' '), 'start');
   const crash = () => control('--mode', 'immediate', 'stop');
 
-  // The guard is a shell whose input closes when this process ends, even if the process is killed.
-  // The shell then stops PostgreSQL.
-  const guard = spawn('sh', ['-c', GUARD, join(postgresPrograms ?? '', 'pg_ctl'), data, directory], {
+  // The guard is a shell whose input closes when this process ends. The shell then stops PostgreSQL.
+  const guard = spawn('sh', ['-c', GUARD, join(programs ?? '', 'pg_ctl'), data, directory], {
     ...account,
     cwd: '/',
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
   });
   const ended = once(guard, 'exit');
-  after(async () => {
-    await Promise.all(pools.map((pool) => pool.end()));
-    guard.stdin.end();
-    await ended;
-  });
-  await run(
-    'initdb',
-    '--pgdata',
-    data,
-    '--username',
-    connection.user,
-    '--auth',
-    'trust',
-    '--no-sync',
-    '--locale=C',
-    '--encoding=UTF8',
-  );
+  const access = ['--username', connection.user, '--auth', 'trust'];
+  await run('initdb', '--pgdata', data, ...access, '--no-sync', '--locale=C', '--encoding=UTF8');
   await start();
 
   return {
@@ -84,14 +93,21 @@ export async function startEngine(...settings: readonly string[]): Promise<Engin
     start,
     crash,
 
-    pool(options) {
-      const schema = `s${pools.length}`;
+    pid: () => readFileSync(join(data, 'postmaster.pid'), 'latin1').split('\n')[0] ?? '',
+
+    pool({ schema = `s${pools.length}`, ...options } = {}) {
       const pool = new pg.Pool({ ...connection, options: `-c search_path=${schema},public`, ...options });
       pool.on('error', () => {});
       // This query fails if another connection is creating the schema at the same moment.
       pool.on('connect', (client) => client.query(`CREATE SCHEMA IF NOT EXISTS ${schema}`).catch(() => {}));
       pools.push(pool);
       return pool;
+    },
+
+    async stop() {
+      await Promise.all(pools.map((pool) => pool.end()));
+      guard.stdin.end();
+      await ended;
     },
   };
 }

@@ -1,0 +1,20 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:net';
+
+/** Starts a server on a free port of the loopback interface. Returns the port. */
+export async function listenOnFreePort(server: Server): Promise<number> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new TypeError('the server listens on no port');
+  return address.port;
+}
+
+/** Returns a port on which nothing listens. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  const port = await listenOnFreePort(server);
+  server.close();
+  await once(server, 'close');
+  return port;
+}
