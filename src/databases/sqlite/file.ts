@@ -1,8 +1,8 @@
+import { publishCommit } from '../../commits.js';
 import { prepare, type SqliteDatabase } from './database.js';
 import { openSqliteDatabase } from './driver.js';
 import { makeDurable, retryWhileBusy } from './durability.js';
 import { type FailureKind, SqliteFileError } from './failure.js';
-import { publishCommit } from './group-commit.js';
 import { identityOf } from './identity.js';
 import { migrate, type Schemas, schemaVersions } from './migration.js';
 import { createFileWorker, type Remote } from './remote.js';

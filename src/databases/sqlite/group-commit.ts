@@ -1,4 +1,4 @@
-import { channel } from 'node:diagnostics_channel';
+import { publishCommit } from '../../commits.js';
 import { isResult, type SqliteDatabase, transaction } from './database.js';
 
 export interface WriteQueue {
@@ -17,13 +17,6 @@ interface Waiting {
   reject(error: unknown): void;
   /** The time at which this write first found the file locked. */
   busySinceMs?: number;
-}
-
-const commits = channel('store-orders:commit');
-
-/** Publishes how many writes a commit contained. */
-export function publishCommit(writes: number): void {
-  if (commits.hasSubscribers) commits.publish({ writes });
 }
 
 /** How long a write waits for another process's lock before it is rejected. */

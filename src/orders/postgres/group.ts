@@ -1,4 +1,4 @@
-import { channel } from 'node:diagnostics_channel';
+import { publishCommit } from '../../commits.js';
 import { createTurns } from '../../databases/postgres/turns.js';
 import { createGrouping } from '../grouping.js';
 import type { OrderId } from '../order.js';
@@ -36,9 +36,6 @@ const PATIENCE_MS = 5_000;
 const SHORTEST_PAUSE_MS = 10;
 const LONGEST_PAUSE_MS = 250;
 
-/** The channel on which each statement publishes how many requests share it, as `{ writes }`. */
-const commits = channel('store-orders:commit');
-
 /**
  * Creates a function that changes an order. Concurrent changes are sent as a group, in one round
  * trip and one commit. If the server rejects a whole group, each of its orders is sent alone, so
@@ -52,7 +49,7 @@ export function createGroups<Outcome>(statements: Statements<Outcome>): (id: Ord
   const alone = createTurns(MOST_ALONE);
 
   async function send(callers: readonly Caller<Outcome>[]): Promise<void> {
-    if (commits.hasSubscribers) commits.publish({ writes: callers.length });
+    publishCommit(callers.length);
     const [first, ...others] = callers;
     if (first !== undefined && others.length === 0 && !alone.isFull()) return sendAlone(first);
     try {

@@ -1,4 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { COMMIT_CHANNEL } from '../../commits.js';
 import { OPERATION_NAMES } from '../../http/operations.js';
 import type { LimiterMode } from '../../limits/redis/limiter.js';
 import { ifInstalled, notInstalled } from '../installed.js';
@@ -115,7 +116,7 @@ export function createMetrics(prometheus: Prometheus, backends: Backends, limite
     if (error !== undefined) failures.inc({ operation });
     if (status === 429) refusals.inc({ plan, code });
   });
-  subscribe('store-orders:commit', onCommit);
+  subscribe(COMMIT_CHANNEL, onCommit);
   AggregatorRegistry.setRegistries([registry]);
   new AggregatorRegistry();
 
@@ -123,7 +124,7 @@ export function createMetrics(prometheus: Prometheus, backends: Backends, limite
     text: () => registry.metrics(),
     close() {
       endReplies();
-      unsubscribe('store-orders:commit', onCommit);
+      unsubscribe(COMMIT_CHANNEL, onCommit);
     },
   };
 }
