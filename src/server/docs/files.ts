@@ -1,8 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { digestOf } from '../../http/list/entity-tag.js';
 import { createRepresentations, type Representations } from '../../http/list/representations.js';
-import { createOpenApiDocument, serializeOpenApiDocument } from '../../http/openapi/document.js';
-import { renderPage } from './page.js';
 
 /** A file of the documentation: selects the representation for a request. */
 export type DocsFile = Representations;
@@ -26,22 +24,34 @@ const dist = new URL('../../', import.meta.url);
  * their folders below `/docs/`, because they import each other by relative paths.
  */
 export function readDocsFiles(basePath: string | undefined): ReadonlyMap<string, DocsFile> {
-  const document = () => createOpenApiDocument({ basePath });
   const browser = readdirSync(new URL('server/docs/browser/', dist)).map((name) => `server/docs/browser/${name}`);
   // Every module of orders/ that a browser script imports, also indirectly.
   const modules = ['json', 'fields', 'order', 'date-time'].map((name) => `orders/${name}.js`);
   const scripts = [...modules, 'server/docs/highlight.js', ...browser];
+  // These modules are loaded at the first request. Loading them at the start would slow it down.
+  const openApi = async () => {
+    const { createOpenApiDocument, serializeOpenApiDocument } = await import('../../http/openapi/document.js');
+    return serializeOpenApiDocument(createOpenApiDocument({ basePath }));
+  };
+  const page = async () => {
+    const [{ createOpenApiDocument }, { renderPage }] = await Promise.all([
+      import('../../http/openapi/document.js'),
+      import('./page.js'),
+    ]);
+    return renderPage(createOpenApiDocument({ basePath }), scripts);
+  };
   return new Map([
-    // The document is serialised at the first request. Serialising it at startup would double the
-    // startup time.
-    ['/openapi.json', docsFile('application/json', () => serializeOpenApiDocument(document()))],
-    ['/docs', docsFile('text/html; charset=utf-8', () => renderPage(document(), scripts))],
-    ['/docs/icon.svg', docsFile('image/svg+xml', read('server/docs/assets/icon.svg'))],
+    ['/openapi.json', docsFile('application/json', openApi)],
+    ['/docs', docsFile('text/html; charset=utf-8', page)],
+    ['/docs/icon.svg', docsFile('image/svg+xml', () => read('server/docs/assets/icon.svg'))],
     ...['base', 'layout', 'console'].map(
       (name) =>
-        [`/docs/${name}.css`, docsFile('text/css; charset=utf-8', read(`server/docs/assets/${name}.css`))] as const,
+        [
+          `/docs/${name}.css`,
+          docsFile('text/css; charset=utf-8', () => read(`server/docs/assets/${name}.css`)),
+        ] as const,
     ),
-    ...scripts.map((path) => [`/docs/${path}`, docsFile('text/javascript; charset=utf-8', read(path))] as const),
+    ...scripts.map((path) => [`/docs/${path}`, docsFile('text/javascript; charset=utf-8', () => read(path))] as const),
   ]);
 }
 
@@ -49,12 +59,12 @@ function read(path: string): string {
   return readFileSync(new URL(path, dist), 'utf8');
 }
 
-/** Returns a file whose content never changes. A function is called at the first request. */
-function docsFile(type: string, content: string | (() => string)): DocsFile {
-  let representations: Representations | undefined;
-  return (request) => {
-    representations ??= represent(type, typeof content === 'string' ? content : content());
-    return representations(request);
+/** Returns a file whose content is created at the first request, and never changes. */
+function docsFile(type: string, content: () => string | Promise<string>): DocsFile {
+  let representations: Promise<Representations> | undefined;
+  return async (request) => {
+    representations ??= Promise.resolve(content()).then((text) => represent(type, text));
+    return (await representations)(request);
   };
 }
 
