@@ -1,6 +1,7 @@
 import { type CommandResult, done, failed, misused } from '../command-result.js';
 import { describePlan, type ParsedPlan, parseKeyPlan } from '../keys/key-plan.js';
-import type { IssuedKey, KeyChange, KeyRecord, KeyRing } from '../keys/key-ring.js';
+import type { KeyRecord } from '../keys/key-record.js';
+import type { IssuedKey, KeyChange, KeyRing } from '../keys/key-ring.js';
 import { writeText } from '../log/write-text.js';
 import { type Command, commandLine, type Invocation } from './command.js';
 import { createTable } from './terminal.js';

@@ -1,4 +1,4 @@
-import { createPlan, PLANS, type Plan, perDay, perMinute } from '../../limits/index.js';
+import { createPlan, PLANS, type Plan, perDay, perMinute } from '../../limits/plan.js';
 
 export type FixedPlanName = keyof typeof PLANS;
 

@@ -1,8 +1,9 @@
 import { LRUCache } from 'lru-cache';
 import type { Principal } from '../../http/index.js';
-import { type Clock, createSystemClock } from '../../limits/index.js';
+import { type Clock, createSystemClock } from '../../limits/clock.js';
 import { createApiKey, isApiKey, keyDigest, randomBase62 } from './api-key.js';
-import { type KeyPlan, parseKeyPlan, toPlan } from './key-plan.js';
+import { type KeyPlan, toPlan } from './key-plan.js';
+import type { KeyRecord } from './key-record.js';
 
 /**
  * The API keys of the program. Tables store the digest of each key. The text of a key is not
@@ -61,16 +62,6 @@ export interface KeyRingOptions {
 type KeyRotation = IssuedKey | Exclude<KeyChange, 'changed'>;
 
 export type KeyChange = 'changed' | 'already_revoked' | 'not_found';
-
-export interface KeyRecord {
-  /** The public name of the key in logs, limiters and commands. */
-  readonly id: string;
-  readonly name?: string;
-  readonly plan: KeyPlan;
-  /** The time of issue, in the format of RFC 3339. */
-  readonly createdAt: string;
-  readonly revokedAt?: string;
-}
 
 export interface IssuedKey extends KeyRecord {
   /** The text of the key. Hand it to the client, and do not store it. */
@@ -173,26 +164,4 @@ export function createKeyRing(
       return record === undefined ? 'not_found' : { ...record, key };
     },
   };
-}
-
-/** Converts a row of the table of keys. Throws if the stored plan is invalid. */
-export function readKeyRecord(row: Readonly<Record<string, unknown>>): KeyRecord {
-  const { id, name, created_at: createdAt, revoked_at: revokedAt } = row;
-  const parsed = parseKeyPlan({
-    name: String(row['plan']),
-    perMinute: numberOf(row['per_minute']),
-    perDay: numberOf(row['per_day']),
-  });
-  if (!parsed.ok) throw new Error(`the key ${id} is stored with an invalid plan: ${parsed.message}`);
-  return {
-    id: String(id),
-    ...(typeof name === 'string' && { name }),
-    plan: parsed.plan,
-    createdAt: String(createdAt),
-    ...(typeof revokedAt === 'string' && { revokedAt }),
-  };
-}
-
-function numberOf(value: unknown): number | undefined {
-  return value === null || value === undefined ? undefined : Number(value);
 }

@@ -1,14 +1,8 @@
 import { type PostgresClient, queryOften, WAIT_FOR_DISK } from '../../databases/postgres/client.js';
 import type { Schemas } from '../../databases/postgres/migration.js';
 import { type Clock, createSystemClock } from '../../limits/index.js';
-import {
-  createKeyRing,
-  type KeyChange,
-  type KeyReads,
-  type KeyRing,
-  type KeyWrites,
-  readKeyRecord,
-} from './key-ring.js';
+import { readKeyRecord } from './key-record.js';
+import { createKeyRing, type KeyChange, type KeyReads, type KeyRing, type KeyWrites } from './key-ring.js';
 
 export const KEYS_SCHEMA: Schemas = {
   keys: [

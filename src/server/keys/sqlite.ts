@@ -1,16 +1,8 @@
 import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
-import { isLate } from '../../databases/sqlite/failure.js';
 import type { WriteQueue } from '../../databases/sqlite/group-commit.js';
 import type { KeyPlan } from './key-plan.js';
-import {
-  createKeyRing,
-  type KeyChange,
-  type KeyReads,
-  type KeyRecord,
-  type KeyRing,
-  type KeyWrites,
-  readKeyRecord,
-} from './key-ring.js';
+import { type KeyRecord, readKeyRecord } from './key-record.js';
+import type { KeyChange, KeyReads, KeyWrites } from './key-ring.js';
 
 /** The keys in the tables of a database. A worker can host it. */
 export type KeyTable = KeyReads & KeyWrites;
@@ -58,14 +50,6 @@ export function createKeyTable(database: SqliteDatabase, { write }: WriteQueue):
     setDigest: (id, digest) => change(id, () => updateDigest.run(digest, id)),
     setRevoked: (id, revokedAt) => change(id, () => updateRevoked.run(revokedAt, id)),
   };
-}
-
-/**
- * Creates a key ring over a {@link KeyTable}, or over one for reads and one for writes, in workers.
- * While the disk hangs, no command can revoke a key, so cached keys stay valid.
- */
-export function createSqliteKeyRing(reads: KeyReads, writes: KeyWrites): KeyRing {
-  return createKeyRing(reads, writes, { isUnchangeable: isLate });
 }
 
 function valuesOf({ name, perMinute, perDay }: KeyPlan) {

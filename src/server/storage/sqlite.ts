@@ -4,7 +4,7 @@ import { checkFields } from '../../check.js';
 import { prepare, resultOf, type SqliteDatabase } from '../../databases/sqlite/database.js';
 import { checkFileName, createPrivately, openSqliteDatabase } from '../../databases/sqlite/driver.js';
 import { retryWhileBusy } from '../../databases/sqlite/durability.js';
-import { type FileOperation, failureOf, SqliteFileError, textOf } from '../../databases/sqlite/failure.js';
+import { type FileOperation, failureOf, isLate, SqliteFileError, textOf } from '../../databases/sqlite/failure.js';
 import { openSqliteFile, prepareFile } from '../../databases/sqlite/file.js';
 import { createWriteQueue } from '../../databases/sqlite/group-commit.js';
 import { schemaVersions } from '../../databases/sqlite/migration.js';
@@ -12,7 +12,8 @@ import { createFileOrders } from '../../orders/sqlite/hosted.js';
 import { importRecords } from '../../orders/sqlite/import.js';
 import { readRecords } from '../../orders/sqlite/list.js';
 import { createOrders } from '../../orders/sqlite/store.js';
-import { createKeyTable, createSqliteKeyRing } from '../keys/sqlite.js';
+import { createKeyRing } from '../keys/key-ring.js';
+import { createKeyTable } from '../keys/sqlite.js';
 import { createQuotaTable, type QuotaTable } from '../quotas/table.js';
 import { refusalOf } from './file-check.js';
 import { damage, problemsOf } from './integrity.js';
@@ -161,7 +162,7 @@ function openHere(file: string, isNew: boolean): SqliteStorage {
     return {
       ...nameAndEnd(file, isNew, () => queue.idle().then(() => void database.close())),
       orders: createOrders(database, queue),
-      keys: createSqliteKeyRing(keys, keys),
+      keys: createKeyRing(keys, keys),
       quotas: createQuotaTable(database, queue),
       records: () => readRecords(database),
       importRecords: (batches, replace) => importRecords(database, queue, batches, replace),
@@ -178,10 +179,13 @@ function openHere(file: string, isNew: boolean): SqliteStorage {
 
 function openInWorkers(name: string, isNew: boolean): ServerStorage {
   const file = openSqliteFile<ProgramParts>(new URL('./worker.js', import.meta.url), name, SCHEMAS);
+  // A thread starts with its first call. This one starts it while the server is being loaded.
+  file.probe().catch(() => {});
   return {
     ...nameAndEnd(name, isNew, file.close),
     orders: createFileOrders(file),
-    keys: createSqliteKeyRing(file.reader.keys, file.writer.keys),
+    // While the disk hangs, no command can revoke a key, so cached keys stay valid.
+    keys: createKeyRing(file.reader.keys, file.writer.keys, { isUnchangeable: isLate }),
     quotas: { load: file.reader.quotas.load, pending: file.reader.quotas.pending, save: file.writer.quotas.save },
     state: () => file.probe().then(() => 'ok'),
   };

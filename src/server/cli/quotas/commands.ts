@@ -1,6 +1,6 @@
 import { type CommandResult, done, misused } from '../../command-result.js';
 import { describePlan } from '../../keys/key-plan.js';
-import type { KeyRecord } from '../../keys/key-ring.js';
+import type { KeyRecord } from '../../keys/key-record.js';
 import type { QuotaAdmin } from '../../quotas/admin.js';
 import type { Command, Invocation } from '../command.js';
 import { listQuotas } from './list.js';

@@ -1,5 +1,5 @@
 import { toPlan } from '../../keys/key-plan.js';
-import type { KeyRecord } from '../../keys/key-ring.js';
+import type { KeyRecord } from '../../keys/key-record.js';
 import type { QuotaAdmin } from '../../quotas/admin.js';
 
 /** The quotas of a key, as `--json` prints them. */

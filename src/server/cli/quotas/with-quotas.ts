@@ -1,6 +1,7 @@
 import { type CommandResult, failed } from '../../command-result.js';
 import type { RedisAddress } from '../../config/redis-url.js';
-import type { KeyRecord, KeyRing } from '../../keys/key-ring.js';
+import type { KeyRecord } from '../../keys/key-record.js';
+import type { KeyRing } from '../../keys/key-ring.js';
 import { messageOf } from '../../log/message-of.js';
 import { type QuotaAdmin, redisQuotaAdmin, savedQuotaAdmin } from '../../quotas/admin.js';
 import { connectRedis } from '../../quotas/redis-client.js';

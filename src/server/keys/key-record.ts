@@ -1,0 +1,33 @@
+import { type KeyPlan, parseKeyPlan } from './key-plan.js';
+
+export interface KeyRecord {
+  /** The public name of the key in logs, limiters and commands. */
+  readonly id: string;
+  readonly name?: string;
+  readonly plan: KeyPlan;
+  /** The time of issue, in the format of RFC 3339. */
+  readonly createdAt: string;
+  readonly revokedAt?: string;
+}
+
+/** Converts a row of the table of keys. Throws if the stored plan is invalid. */
+export function readKeyRecord(row: Readonly<Record<string, unknown>>): KeyRecord {
+  const { id, name, created_at: createdAt, revoked_at: revokedAt } = row;
+  const parsed = parseKeyPlan({
+    name: String(row['plan']),
+    perMinute: numberOf(row['per_minute']),
+    perDay: numberOf(row['per_day']),
+  });
+  if (!parsed.ok) throw new Error(`the key ${id} is stored with an invalid plan: ${parsed.message}`);
+  return {
+    id: String(id),
+    ...(typeof name === 'string' && { name }),
+    plan: parsed.plan,
+    createdAt: String(createdAt),
+    ...(typeof revokedAt === 'string' && { revokedAt }),
+  };
+}
+
+function numberOf(value: unknown): number | undefined {
+  return value === null || value === undefined ? undefined : Number(value);
+}
