@@ -1,10 +1,10 @@
 import { fstatSync } from 'node:fs';
-import { type CommandResult, misused } from '../command-result.js';
+import { type CommandResult, failed, misused } from '../command-result.js';
 import { readSettings } from '../config/read-settings.js';
-import { SETTING_NAMES } from '../config/settings.js';
-import { createLog, FILE_BYTES } from '../log/log.js';
-import { processLifecycle, workerLifecycle } from '../process/lifecycle.js';
-import { runServer } from '../process/run-server.js';
+import { SETTING_NAMES, type Settings } from '../config/settings.js';
+import { createLog, FILE_BYTES, type Log } from '../log/log.js';
+import { type Lifecycle, processLifecycle, workerLifecycle } from '../process/lifecycle.js';
+import { openServerStorage } from '../storage/open.js';
 import { type Command, commandLine, type Invocation, settingOptions } from './command.js';
 
 export const serveCommand: Command = {
@@ -36,8 +36,7 @@ async function serve(invocation: Invocation): Promise<CommandResult> {
       const { runPrimary } = await import('../process/primary.js');
       return await runPrimary(settings, log);
     }
-    const createKey = commandLine(invocation, 'keys create --plan free');
-    const outcome = await runServer(settings, log, worker ?? processLifecycle(log), createKey);
+    const outcome = await openAndRun(invocation, settings, log, worker ?? processLifecycle(log));
     if (worker === undefined || outcome.outcome === 'done') return outcome;
     log.flush();
     return await worker.fail(outcome.message);
@@ -47,4 +46,17 @@ async function serve(invocation: Invocation): Promise<CommandResult> {
     // alive.
     setTimeout(() => process.exit(), FLUSH_AT_EXIT_MS).unref();
   }
+}
+
+async function openAndRun(
+  invocation: Invocation,
+  settings: Settings,
+  log: Log,
+  lifecycle: Lifecycle,
+): Promise<CommandResult> {
+  const open = await openServerStorage(settings);
+  if (!open.ok) return failed(open.message);
+  // The modules of the server are loaded while the thread of the storage starts.
+  const { runServer } = await import('../process/run-server.js');
+  return runServer(settings, open.data, log, lifecycle, commandLine(invocation, 'keys create --plan free'));
 }

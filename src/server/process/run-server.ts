@@ -8,8 +8,8 @@ import { messageOf } from '../log/message-of.js';
 import { logReplies } from '../log/request-log.js';
 import { createMetrics, loadPrometheus, NO_PROMETHEUS } from '../metrics/metrics.js';
 import { openCounting } from '../quotas/backend.js';
-import { openServerStorage } from '../storage/open.js';
 import { IN_MEMORY } from '../storage/sqlite.js';
+import type { ServerStorage } from '../storage/storage.js';
 import type { Lifecycle } from './lifecycle.js';
 import { listen, portOf } from './listen.js';
 import { listenForMetrics } from './metrics-port.js';
@@ -17,20 +17,16 @@ import { seedAndGreet, showNextSteps } from './seed.js';
 
 /**
  * Runs the server until its lifecycle stops it, then closes everything in the reverse order of
- * opening. `createKey` is the command line that creates a key.
+ * opening, and at last the storage. `createKey` is the command line that creates a key.
  */
 export async function runServer(
   settings: Settings,
+  data: ServerStorage,
   log: Log,
   lifecycle: Lifecycle,
   createKey: string,
 ): Promise<CommandResult> {
   const { host, port, metricsPort } = settings;
-  const prometheus = metricsPort === undefined ? undefined : await loadPrometheus();
-  if (metricsPort !== undefined && prometheus === undefined) return failed(NO_PROMETHEUS);
-  const open = await openServerStorage(settings);
-  if (!open.ok) return failed(open.message);
-  const { data } = open;
   let hasServed = false;
   const cleanUps: (() => unknown)[] = [
     logReplies(log, settings.log === 'events'),
@@ -50,6 +46,8 @@ export async function runServer(
   }
 
   async function serve(): Promise<CommandResult> {
+    const prometheus = metricsPort === undefined ? undefined : await loadPrometheus();
+    if (metricsPort !== undefined && prometheus === undefined) return failed(NO_PROMETHEUS);
     const opened = await openCounting(settings, data, log);
     if (!opened.ok) return failed(opened.message);
     const { counting } = opened;
