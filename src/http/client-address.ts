@@ -35,6 +35,7 @@ export function socketAddress(request: AddressedRequest): string | undefined {
  */
 export function forwardedAddress(proxies: number): (request: AddressedRequest) => string | undefined {
   checkWholeNumber('proxies', proxies, 0);
+  if (proxies === 0) return socketAddress;
   return (request) => {
     const field = request.headers['x-forwarded-for'];
     const entries = (Array.isArray(field) ? field.join(',') : (field ?? '')).split(',').reverse();

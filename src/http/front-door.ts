@@ -1,7 +1,10 @@
+import type { MaybePromise } from '../orders/index.js';
 import { type Admission, type AdmissionOptions, createAdmission, type Verdict } from './admission.js';
 import { createFailureWarning, hostErrorOf, type ReplyMessage, replies, type UnheardFailure } from './channel.js';
 import { type ClientAddress, resolveAddress } from './client-address.js';
-import { isStream, type Outcome, type Reply } from './reply.js';
+import type { ErrorCode } from './errors.js';
+import { after, attempt } from './host-call.js';
+import { failed, isStream, type Outcome, type Reply, refusal } from './reply.js';
 import { type ReadRequest, type RefusalCode, type RequestHead, readRequest } from './request.js';
 import { type Asked, pathOf } from './route.js';
 
@@ -18,6 +21,22 @@ export interface FrontDoor extends Admission {
    * the diagnostics channel. A stream is published when it has ended.
    */
   reply(request: ReadRequest, verdict: Verdict, outcome: Outcome, options?: ReplyOptions): Reply;
+  /** Responds to a request that needs no key, and charges it to its client's address. */
+  serve(head: RequestHead, clientAddress: ClientAddress, path: OpenPath): MaybePromise<Reply>;
+}
+
+/** A path of the embedding program that needs no key. */
+export interface OpenPath {
+  /** The methods that the path supports, as in the field `Allow`. */
+  readonly allow: string;
+  /**
+   * Whether a request is served even if its address is over the limit, or the limiter fails. The
+   * charge then only decides whether the connection is closed. A 200 is not published, because
+   * probes would fill the log.
+   */
+  readonly isAlwaysServed?: boolean;
+  /** Returns the outcome of a request, or the code of its error. */
+  readonly perform: (request: ReadRequest) => MaybePromise<Outcome | ErrorCode>;
 }
 
 interface ReplyOptions {
@@ -65,29 +84,58 @@ export function createFrontDoor(
     replies.publish(message);
   }
 
+  const admission = createAdmission(options);
+
+  function read(head: RequestHead, clientAddress?: ClientAddress): ReadRequest {
+    return readRequest(head, clientAddress, replies.hasSubscribers);
+  }
+
+  function reply(
+    request: ReadRequest,
+    verdict: Verdict,
+    outcome: Outcome,
+    { asked, isLast = false, isQuiet = false }: ReplyOptions = {},
+  ): Reply {
+    const { method, requestId, hasContent, fault, isMultiplexed } = request;
+    const { charged, isOverLimit } = verdict;
+    const headers = [...outcome.fields, ...verdict.limitFields];
+    // A client without a valid key must open a new connection for each request over its limit.
+    const isEnd = isLast || hasContent || fault !== undefined || (isOverLimit && charged === 'address');
+    if (isEnd && !isMultiplexed) headers.push('Connection', 'close');
+    if (requestId !== undefined) headers.push('X-Request-Id', requestId);
+    const body = method === 'HEAD' ? undefined : outcome.body;
+    if (isStream(body)) {
+      body.ended.then(({ bytes, error }) => publish(request, verdict, { ...outcome, error }, asked, bytes));
+    } else if (!isQuiet) publish(request, verdict, outcome, asked, lengthOf(body));
+    return { status: outcome.status, headers, body, charged, isOverLimit };
+  }
+
   return {
-    ...createAdmission(options),
-    read: (head, clientAddress) => readRequest(head, clientAddress, replies.hasSubscribers),
+    ...admission,
+    read,
     readUnparsed(code, clientAddress) {
       const request = readRequest({ rawHeaders: [] }, clientAddress, replies.hasSubscribers);
       return { ...request, hasContent: true, fault: code };
     },
 
-    reply(request, verdict, outcome, { asked, isLast = false, isQuiet = false } = {}) {
-      const { method, requestId, hasContent, fault, isMultiplexed } = request;
-      const { charged, isOverLimit } = verdict;
-      const headers = [...outcome.fields, ...verdict.limitFields];
-      // A client without a valid key must open a new connection for each request over its limit.
-      const isEnd = isLast || hasContent || fault !== undefined || (isOverLimit && charged === 'address');
-      if (isEnd && !isMultiplexed) headers.push('Connection', 'close');
-      if (requestId !== undefined) headers.push('X-Request-Id', requestId);
-      const body = method === 'HEAD' ? undefined : outcome.body;
-      if (isStream(body)) {
-        body.ended.then(({ bytes, error }) => publish(request, verdict, { ...outcome, error }, asked, bytes));
-      } else if (!isQuiet) publish(request, verdict, outcome, asked, lengthOf(body));
-      return { status: outcome.status, headers, body, charged, isOverLimit };
+    reply,
+
+    serve(head, clientAddress, path) {
+      const request = read(head, clientAddress);
+      return after(admission.charge(request), (verdict) => {
+        const isServed = verdict.refusal === undefined || (path.isAlwaysServed && request.fault === undefined);
+        const outcome = isServed ? attempt(() => performOn(path, request), failed) : verdict.refusal;
+        return after(outcome, (settled) =>
+          reply(request, verdict, settled, { isQuiet: path.isAlwaysServed === true && settled.status === 200 }),
+        );
+      });
     },
   };
+}
+
+function performOn({ allow, perform }: OpenPath, request: ReadRequest): MaybePromise<Outcome> {
+  if (!allow.split(', ').includes(request.method ?? '')) return refusal('method_not_allowed', 'Allow', allow);
+  return after(perform(request), (outcome) => (typeof outcome === 'string' ? refusal(outcome) : outcome));
 }
 
 function lengthOf(body: Outcome['body']): number | undefined {

@@ -1,6 +1,6 @@
 export type { AdmissionOptions, Authenticate, Principal } from './admission.js';
 export type { ReplyMessage } from './channel.js';
-export { type AddressedRequest, type ClientAddress, forwardedAddress } from './client-address.js';
+export { type AddressedRequest, addressKey, type ClientAddress, forwardedAddress } from './client-address.js';
 export { ERROR_CODES, type ErrorCode, type ErrorObject } from './errors.js';
 
 export { createKeyAuthenticator } from './key-authenticator.js';

@@ -68,9 +68,6 @@ export function resourceAt(path: Operation['path']): Resource {
   return { operations, allow: [...operations.keys()].join(', ') };
 }
 
-/** Every method that a path supports. */
-export const METHODS: readonly string[] = [...new Set(OPERATION_NAMES.flatMap((name) => methodsOf(OPERATIONS[name])))];
-
 function methodsOf({ method }: Operation): readonly string[] {
   return method === 'GET' ? ['GET', 'HEAD'] : [method];
 }

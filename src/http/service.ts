@@ -79,12 +79,8 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
   return createServiceBehind(createFrontDoor(options), options);
 }
 
-/**
- * Throws a TypeError or RangeError that names an invalid option. `others` are the names of further
- * allowed options.
- */
-export function checkServiceOptions(options: OrderServiceOptions, others: readonly string[] = []): void {
-  checkAdmissionOptions(options, ['store', 'basePath', ...others]);
+function checkServiceOptions(options: OrderServiceOptions): void {
+  checkAdmissionOptions(options, ['store', 'basePath']);
   checkMethods('store', options.store, ['list', 'cancel']);
   if (options.basePath !== undefined) checkBasePath(options.basePath);
 }

@@ -155,7 +155,7 @@ const FACTORIES: Readonly<Record<string, Row>> = {
 
 /** Exported functions that are not factories, because they create nothing from options. */
 const OTHERS = [
-  'cancelOutcome createDateClock createSystemClock parseOrderId parseOrderRecord',
+  'addressKey cancelOutcome createDateClock createSystemClock parseOrderId parseOrderRecord',
   'perDay perHour perMinute perSecond principalOf serializeOpenApiDocument serializeOrder serializeOrders shipOutcome',
 ].flatMap((names) => names.split(' '));
 

@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { addressKey } from '../../http/client-address.js';
-import type { NodeRequest, Reply } from '../../http/index.js';
+import { addressKey, type NodeRequest, type Reply } from '../../http/index.js';
 
 export interface ConnectionLimits {
   /** The maximum number of connections. */

@@ -1,10 +1,6 @@
-import type { FrontDoor } from '../../http/front-door.js';
-import { after } from '../../http/host-call.js';
-import type { OrderService } from '../../http/index.js';
-import { METHODS } from '../../http/operations.js';
-import type { Outcome, Reply } from '../../http/reply.js';
+import type { FrontDoor, OpenPath } from '../../http/front-door.js';
+import type { OrderService, Reply } from '../../http/index.js';
 import { isOrigin } from '../config/origin.js';
-import { replyAnyway } from './own-paths.js';
 
 /** The header field that lists the fields which a page of another origin may read. */
 const EXPOSED = [
@@ -13,17 +9,21 @@ const EXPOSED = [
 ];
 
 /** The response to a preflight request. Browsers cache it for two hours. */
-const PREFLIGHT: Outcome = {
-  status: 204,
-  fields: [
-    'Access-Control-Allow-Methods',
-    METHODS.join(', '),
-    'Access-Control-Allow-Headers',
-    'Authorization, If-Match, If-None-Match, X-Request-Id, traceparent, tracestate',
-    'Access-Control-Max-Age',
-    '7200',
-  ],
-  body: undefined,
+const PREFLIGHT: OpenPath = {
+  allow: 'OPTIONS',
+  isAlwaysServed: true,
+  perform: () => ({
+    status: 204,
+    fields: [
+      'Access-Control-Allow-Methods',
+      '*',
+      'Access-Control-Allow-Headers',
+      'Authorization, If-Match, If-None-Match, X-Request-Id, traceparent, tracestate',
+      'Access-Control-Max-Age',
+      '7200',
+    ],
+    body: undefined,
+  }),
 };
 
 /**
@@ -33,7 +33,7 @@ const PREFLIGHT: Outcome = {
  * read the header fields of each reply (Fetch Standard §3.2). A request from another origin gets
  * the usual response, but the browser hides it from the page.
  */
-export function withCors(service: OrderService, origins: readonly string[], door: FrontDoor): OrderService {
+export function withCors(service: OrderService, door: FrontDoor, origins: readonly string[]): OrderService {
   const allowsAll = origins.includes('*');
 
   /**
@@ -55,9 +55,10 @@ export function withCors(service: OrderService, origins: readonly string[], door
       const isPreflight = method === 'OPTIONS' && fieldOf(rawHeaders, 'access-control-request-method') !== undefined;
       const reply =
         allowed !== undefined && isPreflight
-          ? replyAnyway(door, door.read(head, clientAddress), () => PREFLIGHT)
+          ? door.serve(head, clientAddress, PREFLIGHT)
           : service.respond(head, clientAddress);
-      return after(reply, (settled): Reply => ({ ...settled, headers: [...settled.headers, ...fields] }));
+      const withFields = (settled: Reply): Reply => ({ ...settled, headers: [...settled.headers, ...fields] });
+      return reply instanceof Promise ? reply.then(withFields) : withFields(reply);
     },
   };
 }

@@ -1,4 +1,5 @@
 import { checkFunction } from '../../check.js';
+import type { OpenPath } from '../../http/front-door.js';
 
 /** In the state `degraded`, the server works without the backend as far as possible. */
 export type BackendState = 'ok' | 'degraded' | 'unavailable';
@@ -17,43 +18,44 @@ export function checkBackends(backends: Backends): void {
   for (const [name, state] of Object.entries(backends)) checkFunction(`backends.${name}`, state);
 }
 
-/** The result of a health check. The response to a failed one is a 503. */
-export interface Health {
-  readonly isOk: boolean;
-  /** The state of each backend, by its name. */
-  readonly backends?: Readonly<Record<string, BackendState>>;
-}
-
-/** The health checks, by path. */
-export type Probes = ReadonlyMap<string, () => Health | Promise<Health>>;
-
 /**
  * Creates `/healthz`, which reports that the process responds, and `/readyz`, which reports whether
  * the process accepts requests and every backend is available (200, otherwise 503).
  */
-export function createProbes(backends: Backends, isDraining: () => boolean): Probes {
-  let readiness: Promise<Health> | undefined;
+export function createProbes(backends: Backends, isDraining: () => boolean): readonly [path: string, OpenPath][] {
+  let readiness: ReturnType<typeof checkReadiness> | undefined;
 
   /** Checks the backends once for all concurrent probes. */
-  function sharedReadiness(): Promise<Health> {
+  function sharedReadiness(): ReturnType<typeof checkReadiness> {
     readiness ??= checkReadiness(backends, isDraining).finally(() => {
       readiness = undefined;
     });
     return readiness;
   }
 
-  return new Map<string, () => Health | Promise<Health>>([
-    ['/healthz', () => ({ isOk: true })],
-    ['/readyz', sharedReadiness],
-  ]);
+  return [
+    ['/healthz', probe(() => outcome(200, { status: 'ok' }))],
+    ['/readyz', probe(sharedReadiness)],
+  ];
 }
 
-async function checkReadiness(backends: Backends, isDraining: () => boolean): Promise<Health> {
+function probe(perform: OpenPath['perform']): OpenPath {
+  return { allow: 'GET, HEAD', isAlwaysServed: true, perform };
+}
+
+function outcome(status: number, object: object) {
+  const body = Buffer.from(JSON.stringify(object));
+  const type = ['Content-Type', 'application/json', 'Cache-Control', 'no-store'];
+  return { status, fields: [...type, 'Content-Length', `${body.length}`], body };
+}
+
+async function checkReadiness(backends: Backends, isDraining: () => boolean) {
   const states = await Promise.all(
     Object.entries(backends).map(async ([name, state]) => [name, await stateOf(state)] as const),
   );
-  const isOk = !isDraining() && states.every(([, state]) => state !== 'unavailable');
-  return { isOk, backends: Object.fromEntries(states) };
+  const isReady = !isDraining() && states.every(([, state]) => state !== 'unavailable');
+  const object = { status: isReady ? 'ok' : 'unavailable', backends: Object.fromEntries(states) };
+  return outcome(isReady ? 200 : 503, object);
 }
 
 export async function stateOf(state: Backends[string]): Promise<BackendState> {

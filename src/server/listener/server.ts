@@ -1,10 +1,14 @@
 import { createServer, type IncomingMessage, Server, type ServerResponse } from 'node:http';
 import { Server as NetServer } from 'node:net';
-import { checkWholeNumber } from '../../check.js';
-import { socketAddress } from '../../http/client-address.js';
+import { checkPresent, checkWholeNumber } from '../../check.js';
 import { createFrontDoor } from '../../http/front-door.js';
-import { forwardedAddress, type NodeRequest, nodeHandler, type OrderServiceOptions } from '../../http/index.js';
-import { checkServiceOptions, createServiceBehind } from '../../http/service.js';
+import {
+  createOrderService,
+  forwardedAddress,
+  type NodeRequest,
+  nodeHandler,
+  type OrderServiceOptions,
+} from '../../http/index.js';
 import { readDocsFiles } from '../docs/files.js';
 import { connectionLimit } from './connection-limit.js';
 import { createConnections } from './connections.js';
@@ -77,39 +81,26 @@ const FORWARDED =
   'A request has the field X-Forwarded-For, which is ignored because no proxy is trusted. If a proxy is in front of this ' +
   'server, all its clients share the limits of one address: set trustProxy (--trust-proxy N) to the number of proxies.';
 
-const OWN_OPTIONS: Readonly<Record<Exclude<keyof OrderServerOptions, keyof OrderServiceOptions>, true>> = {
-  trustProxy: true,
-  maxConnectionsPerAddress: true,
-  corsOrigins: true,
-  backends: true,
-};
-
-/**
- * Returns whether the request has the field X-Forwarded-For. Searches `rawHeaders`, because Node.js
- * would have to create the object `headers` first.
- */
-function isForwarded({ rawHeaders }: NodeRequest): boolean {
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i] ?? '';
-    if (name.length === 15 && name.toLowerCase() === 'x-forwarded-for') return true;
-  }
-  return false;
-}
-
 /**
  * Creates a server for the service, with health checks, the OpenAPI document and a documentation
  * page. Throws a TypeError or RangeError that names an invalid option.
  */
 export function createOrderServer(options: OrderServerOptions): OrderServer {
-  checkServiceOptions(options, Object.keys(OWN_OPTIONS));
-  const { trustProxy = 0, maxConnectionsPerAddress = 256, backends = {}, corsOrigins = [], ...rest } = options;
-  const serviceOptions: OrderServiceOptions = rest;
+  checkPresent('options', options, ['store', 'limiter', 'authenticate']);
+  const {
+    trustProxy = 0,
+    maxConnectionsPerAddress = 256,
+    backends = {},
+    corsOrigins = [],
+    ...serviceOptions
+  } = options;
+  const service = createOrderService(serviceOptions);
   checkWholeNumber('maxConnectionsPerAddress', maxConnectionsPerAddress, 0);
   checkWholeNumber('trustProxy', trustProxy, 0);
   checkOrigins(corsOrigins);
   checkBackends(backends);
   const isDirect = trustProxy === 0;
-  const addressOf = isDirect ? socketAddress : forwardedAddress(trustProxy);
+  const addressOf = forwardedAddress(trustProxy);
   const keepAliveMs = isDirect ? KEEP_ALIVE_MS : PROXY_KEEP_ALIVE_MS;
   const connections = createConnections({
     most: connectionLimit(),
@@ -121,14 +112,15 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
 
   let isWarned = false;
   const door = createFrontDoor(serviceOptions);
-  const service = createServiceBehind(door, serviceOptions);
   const probes = createProbes(backends, () => drained !== undefined);
-  const whole = withOwnPaths(service, probes, readDocsFiles(serviceOptions.basePath), door);
-  const answering = corsOrigins.length === 0 ? whole : withCors(whole, corsOrigins, door);
+  const whole = withOwnPaths(service, door, probes, readDocsFiles(serviceOptions.basePath));
+  const answering = corsOrigins.length === 0 ? whole : withCors(whole, door, corsOrigins);
   const handle = nodeHandler(answering, { clientAddress, onReply: connections.replied });
 
   function clientAddress(request: NodeRequest): string | undefined {
-    if (isDirect && !isWarned && isForwarded(request)) {
+    // Node.js would have to create the object `headers` first.
+    const isForwarded = (text: string) => text.length === 15 && text.toLowerCase() === 'x-forwarded-for';
+    if (isDirect && !isWarned && request.rawHeaders.some(isForwarded)) {
       isWarned = true;
       process.emitWarning(FORWARDED, 'StoreOrdersWarning');
     }
