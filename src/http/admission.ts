@@ -61,7 +61,8 @@ const ADDRESS_PLAN = addressPerMinute(600);
 interface Charge {
   /** Whose quota was charged. `undefined` if the limiter made no decision. */
   readonly charged: 'key' | 'address' | undefined;
-  readonly isOverLimit: boolean;
+  /** Whether the address was charged and is over its limit. The connection then ends. */
+  readonly isAddressOverLimit: boolean;
   /** The plan whose limits the reply announces: that of the key, or else the address plan. */
   readonly plan: Plan;
   /** The limiter's decision as header fields. */
@@ -173,8 +174,15 @@ export function createAdmission(options: AdmissionOptions): Admission {
             // This throws if the limiter has not returned a decision.
             const fields = limitFields(decision);
             return decision.allowed
-              ? { charged, isOverLimit: false, plan, limitFields: fields, principal, refusal: undefined }
-              : { charged, isOverLimit: true, plan, limitFields: fields, principal, refusal: overLimit(decision) };
+              ? { charged, isAddressOverLimit: false, plan, limitFields: fields, principal, refusal: undefined }
+              : {
+                  charged,
+                  isAddressOverLimit: charged === 'address',
+                  plan,
+                  limitFields: fields,
+                  principal,
+                  refusal: overLimit(decision),
+                };
           },
         ),
       (error) => failure(error, plan, principal),
@@ -194,7 +202,7 @@ function failure(error: unknown, plan: Plan, principal?: Principal): Refused {
 
 function uncharged(plan: Plan, principal: Principal | undefined) {
   const limitFields = unavailableFields(plan, Date.now() + UNAVAILABLE_MS);
-  return { charged: undefined, isOverLimit: false, plan, limitFields, principal };
+  return { charged: undefined, isAddressOverLimit: false, plan, limitFields, principal };
 }
 
 function overLimit({ verdict, retryAfterMs }: Decision): Outcome {

@@ -97,17 +97,17 @@ export function createFrontDoor(
     { asked, isLast = false, isQuiet = false }: ReplyOptions = {},
   ): Reply {
     const { method, requestId, hasContent, fault, isMultiplexed } = request;
-    const { charged, isOverLimit } = verdict;
+    const { charged, isAddressOverLimit } = verdict;
     const headers = [...outcome.fields, ...verdict.limitFields];
     // A client without a valid key must open a new connection for each request over its limit.
-    const isEnd = isLast || hasContent || fault !== undefined || (isOverLimit && charged === 'address');
+    const isEnd = isLast || hasContent || fault !== undefined || isAddressOverLimit;
     if (isEnd && !isMultiplexed) headers.push('Connection', 'close');
     if (requestId !== undefined) headers.push('X-Request-Id', requestId);
     const body = method === 'HEAD' ? undefined : outcome.body;
     if (isStream(body)) {
       body.ended.then(({ bytes, error }) => publish(request, verdict, { ...outcome, error }, asked, bytes));
     } else if (!isQuiet) publish(request, verdict, outcome, asked, lengthOf(body));
-    return { status: outcome.status, headers, body, charged, isOverLimit };
+    return { status: outcome.status, headers, body, charged, isAddressOverLimit };
   }
 
   return {

@@ -44,8 +44,8 @@ export interface Reply {
    * limiter failed, or was not asked because the service is closed.
    */
   readonly charged: 'key' | 'address' | undefined;
-  /** Whether the limit of that key or address was exceeded. */
-  readonly isOverLimit: boolean;
+  /** Whether the address was charged and is over its limit. Nothing more is read from it then. */
+  readonly isAddressOverLimit: boolean;
 }
 
 export function forEachField(fields: readonly string[], use: (name: string, value: string) => void): void {

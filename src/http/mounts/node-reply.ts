@@ -26,7 +26,7 @@ interface NodeResponse extends NodeJS.WritableStream {
  * Sends a reply, in one write if the body is text. Headers that the host has already set are kept.
  */
 export function send(response: NodeResponse, reply: Reply): void | Promise<void> {
-  const { status, headers, body, charged, isOverLimit } = reply;
+  const { status, headers, body, isAddressOverLimit } = reply;
   const pieces = typeof body === 'object' && Symbol.asyncIterator in body ? body : undefined;
   if (response.destroyed || response.headersSent) {
     // The client has hung up, or the host has already responded. The store can stop reading the
@@ -36,8 +36,7 @@ export function send(response: NodeResponse, reply: Reply): void | Promise<void>
       .then(undefined, () => {});
     return;
   }
-  // This reply closes the connection.
-  if (isOverLimit && charged === 'address' && isConnected(response)) stopReading(response.socket);
+  if (isAddressOverLimit && isConnected(response)) stopReading(response.socket);
   writeHead(response, status, withVary(headers, response.getHeader('Vary')));
   let sent: Promise<void> | undefined;
   if (pieces !== undefined) {

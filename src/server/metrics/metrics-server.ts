@@ -69,5 +69,5 @@ function metricsReply(text: string): Reply {
 function reply(status: number, type: string, text: string, fields: readonly string[] = []): Reply {
   const body = Buffer.from(text);
   const headers = ['Content-Type', type, 'Content-Length', `${body.length}`, 'Cache-Control', 'no-store', ...fields];
-  return { status, headers, body, charged: undefined, isOverLimit: false };
+  return { status, headers, body, charged: undefined, isAddressOverLimit: false };
 }
