@@ -59,10 +59,10 @@ export class JsonSyntaxError extends SyntaxError {
 }
 
 /**
- * Parses JSON (RFC 8259) with every integer exact. A number whose value is an integer (`7`, `7.0`,
- * `0.7e1`) becomes a bigint. Any other number becomes a `number`. Stricter than `JSON.parse` in two
- * ways: it rejects an object with a duplicate name, and a fraction that a double would round to an
- * integer. Throws a {@link JsonSyntaxError}.
+ * Parses JSON (RFC 8259) with every integer exact. An integer (`7`, `7.0`) becomes a bigint. Any
+ * other number becomes a `number`: NaN if it would be rounded to an integer, or if an integer has an
+ * exponent. Stricter than `JSON.parse`: it rejects an object with a duplicate name. Throws a
+ * {@link JsonSyntaxError}.
  */
 export function parseJson(text: string): unknown {
   const reader = new JsonReader(text);
@@ -77,37 +77,42 @@ export function parseJson(text: string): unknown {
  */
 export function* parseJsonArray(text: string): Generator<{ readonly line: number; readonly value: unknown }> {
   const reader = new JsonReader(text);
-  yield* reader.elements();
+  let line = 1;
+  let counted = 0;
+  for (const { at, value } of reader.elements()) {
+    line += lineFeedsIn(text.slice(counted, at));
+    counted = at;
+    yield { line, value };
+  }
   reader.end();
 }
 
+function lineFeedsIn(text: string): number {
+  return text.split('\n').length - 1;
+}
+
 const WHITE_SPACE = /[ \t\n\r]*/y;
-const NUMBER = /-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?/y;
+const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
 // Matches a string up to its end or to one escape. `JSON.parse` checks the content. A single
 // pattern that repeats over all escapes would overflow the stack on a long string.
 const STRING_PART = /[^"\\]*(?:"|\\.)/sy;
 const LITERAL = /true|false|null/y;
-const LITERALS: Readonly<Record<string, boolean | null>> = { true: true, false: false, null: null };
-const MAX_DEPTH = 100;
 
 class JsonReader {
   readonly #text: string;
   #at = 0;
-  #depth = 0;
-  #line = 1;
-  #lineStart = 0;
 
   constructor(text: string) {
     this.#text = text;
   }
 
   value(): unknown {
-    this.#skipWhiteSpace();
+    this.#match(WHITE_SPACE);
     switch (this.#text[this.#at]) {
       case '{':
-        return this.#nested(() => this.#object());
+        return this.#object();
       case '[':
-        return this.#nested(() => Array.from(this.elements(), (element) => element.value));
+        return Array.from(this.elements(), ({ value }) => value);
       case '"':
         return this.#string();
       default:
@@ -116,17 +121,18 @@ class JsonReader {
   }
 
   end(): void {
-    this.#skipWhiteSpace();
+    this.#match(WHITE_SPACE);
     if (this.#at < this.#text.length) this.#fail('unexpected text after the JSON value');
   }
 
-  *elements(): Generator<{ readonly line: number; readonly value: unknown }> {
+  /** Yields the elements of an array, each with the place in the text where it begins. */
+  *elements(): Generator<{ readonly at: number; readonly value: unknown }> {
     this.#expect('[');
     if (this.#take(']')) return;
     do {
-      this.#skipWhiteSpace();
-      const line = this.#line;
-      yield { line, value: this.value() };
+      this.#match(WHITE_SPACE);
+      const at = this.#at;
+      yield { at, value: this.value() };
     } while (this.#take(','));
     this.#expect(']');
   }
@@ -136,7 +142,7 @@ class JsonReader {
     this.#expect('{');
     if (this.#take('}')) return object;
     do {
-      this.#skipWhiteSpace();
+      this.#match(WHITE_SPACE);
       const start = this.#at;
       const name = this.#string();
       if (name in object) this.#fail(`the name ${JSON.stringify(name)} appears twice`, start);
@@ -162,26 +168,8 @@ class JsonReader {
 
   #scalar(): unknown {
     const literal = this.#match(LITERAL);
-    if (literal !== undefined) return LITERALS[literal];
-    const start = this.#at;
-    const number = this.#match(NUMBER) ?? this.#fail('expected a value');
-    const integer = /[.eE]/.test(number) ? integerOf(number) : BigInt(number);
-    if (integer !== undefined) return integer;
-    const value = Number(number);
-    if (Number.isInteger(value)) {
-      this.#fail(
-        'this number would be rounded to an integer; write an integer, or a fraction with fewer digits',
-        start,
-      );
-    }
-    return value;
-  }
-
-  #nested<T>(read: () => T): T {
-    if (++this.#depth > MAX_DEPTH) this.#fail(`nested more than ${MAX_DEPTH} deep`);
-    const value = read();
-    this.#depth--;
-    return value;
+    if (literal !== undefined) return JSON.parse(literal);
+    return numberOf(this.#match(NUMBER) ?? this.#fail('expected a value'));
   }
 
   #match(pattern: RegExp): string | undefined {
@@ -191,15 +179,8 @@ class JsonReader {
     return token;
   }
 
-  #skipWhiteSpace(): void {
-    const space = this.#match(WHITE_SPACE);
-    if (!space?.includes('\n')) return;
-    this.#line += space.split('\n').length - 1;
-    this.#lineStart = this.#at - space.length + space.lastIndexOf('\n') + 1;
-  }
-
   #take(mark: string): boolean {
-    this.#skipWhiteSpace();
+    this.#match(WHITE_SPACE);
     if (this.#text[this.#at] !== mark) return false;
     this.#at++;
     return true;
@@ -210,26 +191,14 @@ class JsonReader {
   }
 
   #fail(what: string, at = this.#at): never {
-    throw new JsonSyntaxError(what, this.#line, at - this.#lineStart + 1);
+    const before = this.#text.slice(0, at);
+    throw new JsonSyntaxError(what, lineFeedsIn(before) + 1, at - before.lastIndexOf('\n'));
   }
 }
 
-const NUMBER_PARTS = /^(-?[0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$/;
-/**
- * At most this many zeros are appended to the digits, because the largest double is below 10^309.
- */
-const MAX_SHIFT = 308;
-
-/**
- * Returns the exact integer value of a JSON number. Returns `undefined` if the number has a
- * fraction, or if its value ends with more than {@link MAX_SHIFT} zeros.
- */
-function integerOf(number: string): bigint | undefined {
-  const [, whole = '', fraction = '', exponent = '0'] = NUMBER_PARTS.exec(number) ?? [];
-  const digits = whole + fraction;
-  let end = digits.length;
-  while (digits[end - 1] === '0') end--;
-  if (end === 0 || digits.slice(0, end) === '-') return 0n;
-  const shift = Number(exponent) - fraction.length + digits.length - end;
-  return shift < 0 || shift > MAX_SHIFT ? undefined : BigInt(digits.slice(0, end)) * 10n ** BigInt(shift);
+function numberOf(text: string): bigint | number {
+  const [, integer] = /^(-?[0-9]+)(?:\.0+)?$/.exec(text) ?? [];
+  if (integer !== undefined) return BigInt(integer);
+  const value = Number(text);
+  return Number.isInteger(value) ? Number.NaN : value;
 }

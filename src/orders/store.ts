@@ -1,3 +1,4 @@
+import { checkFields, checkOneOf } from '../check.js';
 import type { CancelOutcome, OrderStatus, ShipOutcome } from './cancellation.js';
 import type { Order, OrderId } from './order.js';
 import type { OrderInput, OrderRecord } from './record.js';
@@ -98,3 +99,27 @@ export type PutOutcome =
   | { readonly outcome: 'stored'; readonly count: number }
   /** `id` is the first id that exists already or occurs twice. Nothing was stored. */
   | { readonly outcome: 'exists'; readonly id: OrderId };
+
+/** Returns the option `replace`. Throws a TypeError that names an unknown or invalid option. */
+export function isReplacing(options: PutOptions = {}): boolean {
+  checkFields('options', options, ['replace']);
+  const { replace = false } = options;
+  checkOneOf('replace', replace, [true, false]);
+  return replace;
+}
+
+/** An order of an import, with the line of the file on which it begins. */
+export interface ImportedRecord {
+  readonly record: OrderRecord;
+  readonly line: number;
+}
+
+/** Unless the outcome is `stored` or `unknown`, nothing was stored. */
+export type ImportOutcome =
+  | Extract<PutOutcome, { outcome: 'stored' }>
+  /** The order on this line has an id that exists already. */
+  | { readonly outcome: 'exists'; readonly id: OrderId; readonly line: number }
+  /** The orders on these two lines have the same id. */
+  | { readonly outcome: 'twice'; readonly id: OrderId; readonly line: number; readonly earlier: number }
+  /** The commit has failed in a way that does not show whether the orders are stored. */
+  | { readonly outcome: 'unknown'; readonly cause: unknown };

@@ -6,7 +6,7 @@ import {
   type PostgresRow,
   WAIT_FOR_DISK,
 } from '../../databases/postgres/client.js';
-import type { ImportedRecord, ImportOutcome } from '../import.js';
+import type { ImportedRecord, ImportOutcome } from '../store.js';
 import { COLUMNS, GIVEN_ROWS, REPLACE, serializeRecords } from './put.js';
 
 /**

@@ -2,10 +2,9 @@ import { checkPool, type PostgresPool, queryOften } from '../../databases/postgr
 import { migrateTables } from '../../databases/postgres/migration.js';
 import { type CancelOutcome, cancelOutcome, type ShipOutcome, shipOutcome } from '../cancellation.js';
 import { parseJson } from '../json.js';
-import { isReplacing } from '../options.js';
 import type { OrderId } from '../order.js';
 import { type OrderInput, type OrderRecord, toOrderRecords } from '../record.js';
-import type { ListedOrders, OrderStore, OwnedOrderStore, PutOptions, PutOutcome } from '../store.js';
+import { isReplacing, type ListedOrders, type OrderStore, type OwnedOrderStore, type PutOptions, type PutOutcome } from '../store.js';
 import { createTableLister } from './list.js';
 import { ORDERS_SCHEMA, OWN_TABLE } from './own-table.js';
 import { putRecords } from './put.js';

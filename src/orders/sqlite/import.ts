@@ -1,6 +1,6 @@
 import { isResult, prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
 import type { WriteQueue } from '../../databases/sqlite/group-commit.js';
-import type { ImportedRecord, ImportOutcome } from '../import.js';
+import type { ImportedRecord, ImportOutcome } from '../store.js';
 import { COLUMN_NAMES, COUNT_REVISION, valuesOf } from './table.js';
 
 /** A row of the staging table: the line, then the columns of the orders table. */

@@ -2,10 +2,9 @@ import { checkDatabase, prepare, type SqliteDatabase } from '../../databases/sql
 import { prepareFile } from '../../databases/sqlite/file.js';
 import { createWriteQueue, type WriteQueue } from '../../databases/sqlite/group-commit.js';
 import type { CancelOutcome, ShipOutcome } from '../cancellation.js';
-import { isReplacing } from '../options.js';
 import type { Order, OrderId } from '../order.js';
 import { type OrderInput, type OrderRecord, toOrderRecords } from '../record.js';
-import type { OwnedOrderStore, PutOptions, PutOutcome } from '../store.js';
+import { isReplacing, type OwnedOrderStore, type PutOptions, type PutOutcome } from '../store.js';
 import { ORDERS_SCHEMA, orderOf, recordOf, SELECT_REVISION } from './table.js';
 import { prepareWrites } from './writes.js';
 

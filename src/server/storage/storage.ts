@@ -1,4 +1,4 @@
-import type { ImportedRecord, ImportOutcome } from '../../orders/import.js';
+import type { ImportedRecord, ImportOutcome } from '../../orders/store.js';
 import type { OrderRecord } from '../../orders/record.js';
 import type { OwnedOrderStore } from '../../orders/store.js';
 import type { KeyRing } from '../keys/key-ring.js';

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { ORDER_STATUSES } from '../../orders/cancellation.js';
 import { FIELD_NAMES, type OpenOrder } from '../../orders/fields.js';
 import type { ListedOrders, Order, OrderId, OrderInput, OrderStore } from '../../orders/index.js';
 import { parseJson } from '../../orders/json.js';
@@ -196,9 +197,9 @@ async function read(list: ListedOrders): Promise<Order[]> {
   const values = parseJson(`[${pages.join(',')}]`);
   assert.ok(Array.isArray(values));
   return values.map((value) => {
-    const parsed = parseOrderRecord(value);
-    assert.ok(parsed.ok, parsed.ok ? '' : parsed.message);
-    return toOrder(parsed.record);
+    const record = parseOrderRecord(value, ORDER_STATUSES);
+    if ('mistake' in record) assert.fail(`${record.field} ${record.mistake}`);
+    return toOrder(record);
   });
 }
 

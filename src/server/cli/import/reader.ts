@@ -1,7 +1,8 @@
 import { constants } from 'node:buffer';
-import type { ImportedRecord } from '../../../orders/import.js';
+import { ORDER_STATUSES } from '../../../orders/cancellation.js';
 import { JsonSyntaxError, parseJson, parseJsonArray } from '../../../orders/json.js';
-import { type ParsedRecord, parseOrderRecord } from '../../../orders/record.js';
+import { parseOrderRecord, type RecordMistake } from '../../../orders/record.js';
+import type { ImportedRecord } from '../../../orders/store.js';
 import { CSV_HEAD, type CsvReader, createCsvReader } from './csv.js';
 import { type Line, linesOf } from './lines.js';
 import { ImportMistake } from './mistake.js';
@@ -33,13 +34,13 @@ export async function* readOrders(
   format: 'json' | 'csv',
   statuses: readonly string[],
 ): AsyncGenerator<readonly ImportedRecord[]> {
-  const options = { statuses };
+  const known = [...ORDER_STATUSES, ...statuses];
   let batch: ImportedRecord[] = [];
   for await (const elements of elementsOf(chunks, format)) {
     for (const { line, value } of elements) {
-      const parsed = parseOrderRecord(value, options);
-      if (!parsed.ok) throw new ImportMistake(line, mistakeIn(parsed));
-      batch.push({ record: parsed.record, line });
+      const record = parseOrderRecord(value, known);
+      if ('mistake' in record) throw new ImportMistake(line, sentenceOf(record));
+      batch.push({ record, line });
       if (batch.length < BATCH) continue;
       yield batch;
       batch = [];
@@ -48,15 +49,12 @@ export async function* readOrders(
   if (batch.length > 0) yield batch;
 }
 
-function mistakeIn({ field, message }: Extract<ParsedRecord, { ok: false }>): string {
-  return `${fieldName(field)} ${message}${field === 'status' ? '; to accept other statuses, use --statuses' : ''}`;
-}
-
 /**
  * Escapes the name of an unknown field, because it could contain control sequences of a terminal.
  */
-function fieldName(field = 'the record'): string {
-  return /^[\w ]+$/.test(field) ? field : JSON.stringify(field);
+function sentenceOf({ field, mistake }: RecordMistake): string {
+  const name = /^[\w ]+$/.test(field) ? field : JSON.stringify(field);
+  return `${name} ${mistake}${field === 'status' ? '; to accept other statuses, use --statuses' : ''}`;
 }
 
 async function* elementsOf(chunks: AsyncIterable<Buffer>, format: 'json' | 'csv'): AsyncGenerator<Iterable<Element>> {
