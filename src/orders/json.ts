@@ -59,9 +59,9 @@ export class JsonSyntaxError extends SyntaxError {
 }
 
 /**
- * Parses JSON (RFC 8259) with every integer exact. An integer (`7`, `7.0`) becomes a bigint. Any
- * other number becomes a `number`: NaN if it would be rounded to an integer, or if an integer has an
- * exponent. Stricter than `JSON.parse`: it rejects an object with a duplicate name. Throws a
+ * Parses JSON (RFC 8259) with every integer exact. A number whose value is an integer (`7`, `7.0`,
+ * `0.7e1`) becomes a bigint. Any other number becomes a `number`, or NaN if a double would round it
+ * to an integer. Stricter than `JSON.parse`: it rejects an object with a duplicate name. Throws a
  * {@link JsonSyntaxError}.
  */
 export function parseJson(text: string): unknown {
@@ -196,9 +196,20 @@ class JsonReader {
   }
 }
 
+const NUMBER_PARTS = /^(-?[0-9]+)(?:\.([0-9]+))?(?:[eE](.+))?$/;
+/** The largest power of ten that is computed exactly. A double is below 10^309. */
+const MAX_SHIFT = 400;
+
+/** Returns an integer exactly, whichever way it is written. Returns NaN instead of a rounded one. */
 function numberOf(text: string): bigint | number {
-  const [, integer] = /^(-?[0-9]+)(?:\.0+)?$/.exec(text) ?? [];
-  if (integer !== undefined) return BigInt(integer);
+  const [, whole = '', fraction = '', exponent = '0'] = NUMBER_PARTS.exec(text) ?? [];
+  const shift = Number(exponent) - fraction.length;
+  if (Math.abs(shift) <= MAX_SHIFT) {
+    const digits = BigInt(whole + fraction);
+    const power = 10n ** BigInt(Math.abs(shift));
+    if (shift >= 0) return digits * power;
+    if (digits % power === 0n) return digits / power;
+  }
   const value = Number(text);
   return Number.isInteger(value) ? Number.NaN : value;
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { ListedOrders, Order } from 'store-orders';
-import { serializeOrders } from 'store-orders/store';
+import { serializeOrders } from '../../src/orders/json.js';
 import { fakeStore, pagesOf } from '../support/fake-store.js';
 import { assertError } from './support/answer.js';
 import { createShop, KEY, ORDERS, order } from './support/shop.js';

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Order } from 'store-orders';
-import { parseOrderRecord, serializeOrder, serializeOrders } from 'store-orders/store';
-import { parseJson } from '../../src/orders/json.js';
+import { serializeOrder } from 'store-orders/store';
+import { parseJson, serializeOrders } from '../../src/orders/json.js';
+import { parseOrderRecord } from '../../src/orders/record.js';
 import { orderRecords } from './support/order-arbitrary.js';
 
 /**
@@ -35,10 +36,9 @@ test('orders that are serialised and parsed again are unchanged, down to the las
       const orders = records.map(({ status: _, ...order }): Order => order);
       const read = parseJson(serializeOrders(orders));
       assert.ok(Array.isArray(read));
-      const expected = orders.map((order) => ({ ok: true, record: { ...order, status: 'pending' } }));
       assert.deepEqual(
         read.map((value) => parseOrderRecord(value)),
-        expected,
+        orders.map((order) => ({ ...order, status: 'pending' })),
       );
     }),
   );
@@ -83,12 +83,57 @@ test('parseJson parses every JSON value as JSON.parse does, but keeps integers e
     { numRuns: 300 },
   );
   assert.equal(parseJson(' 9007199254740993 '), 9007199254740993n);
-  assert.deepEqual(parseJson('[-0, -12, 1.0, 1e3, 5E-1]'), [0n, -12n, 1n, 1000n, 0.5]);
-  assert.deepEqual(parseJson('[1125899906842625.00, 1.5e3, 1e300, 0.1]'), [1125899906842625n, 1500n, 10n ** 300n, 0.1]);
   assert.equal(parseJson(String.raw`"\u00e9\ud83d\ude00\"\\\/\b"`), 'é😀"\\/\b');
 });
 
-test('parseJson rejects what JSON.parse rejects, duplicate names, and numbers that would be rounded to an integer, but nothing else', () => {
+const NUMBERS: readonly (readonly [text: string, value: bigint | number])[] = [
+  ['-0.0e-7', 0n],
+  ['1.0', 1n],
+  ['1.5e1', 15n],
+  ['-12300e-2', -123n],
+  ['9007199254740993.0', 9007199254740993n],
+  ['9.223372036854775807E+18', 9223372036854775807n],
+  ['-9223372036854775808.000', -9223372036854775808n],
+  ['0.00000000000000000001e20', 1n],
+  ['1e300', 10n ** 300n],
+  ['0.5', 0.5],
+  ['4503599627370495.5', 4503599627370495.5],
+  ['5e-324', 5e-324],
+  // A double would round these to an integer.
+  ['1.5e-400', Number.NaN],
+  ['0.99999999999999999e0', Number.NaN],
+  ['3.00000000000000000001e2', Number.NaN],
+  ['-4503599627370497.25', Number.NaN],
+  ['9007199254740991.4e0', Number.NaN],
+  [`1e-${'9'.repeat(100_000)}`, Number.NaN],
+  [`1.${'0'.repeat(100_000)}1`, Number.NaN],
+  [`${'1'.repeat(100_000)}e1000000000`, Number.POSITIVE_INFINITY],
+];
+
+for (const [text, value] of NUMBERS) {
+  test(`${text.slice(0, 30)} is ${String(value).slice(0, 30)}`, () => assert.equal(parseJson(text), value));
+}
+
+test('parseJson and a model find the same decimal numbers to be exact integers, with and without an exponent', () => {
+  const digits = fc.string({ unit: fc.constantFrom(...'0019'), minLength: 1, maxLength: 20 });
+  const exponents = fc.option(fc.integer({ min: -24, max: 24 }));
+  const number = fc.tuple(fc.constantFrom('', '-'), digits, fc.option(digits), exponents);
+  fc.assert(
+    fc.property(number, ([sign, whole, fraction, exponent]) => {
+      const units = BigInt(whole + (fraction ?? ''));
+      const text = `${sign}${BigInt(whole)}${fraction === null ? '' : `.${fraction}`}${exponent === null ? '' : `e${exponent}`}`;
+      const shift = (exponent ?? 0) - (fraction ?? '').length;
+      const divisor = 10n ** BigInt(Math.max(0, -shift));
+      const isWhole = units % divisor === 0n;
+      const value = parseJson(text);
+      if (!isWhole) return Object.is(value, Number.isInteger(Number(text)) ? Number.NaN : Number(text));
+      return value === (units / divisor) * 10n ** BigInt(Math.max(0, shift)) * (sign === '-' ? -1n : 1n);
+    }),
+    { numRuns: 5_000 },
+  );
+});
+
+test('parseJson rejects what JSON.parse rejects, and duplicate names, but nothing else', () => {
   const broken = fc
     .tuple(fc.json(), fc.nat(), fc.nat({ max: 1 }), fc.constantFrom(...'{}[]",:\\ 0-+.eEtn\n\u0001', '\u00a0', ''))
     .map(([text, at, removed, added]) => {
@@ -98,7 +143,7 @@ test('parseJson rejects what JSON.parse rejects, duplicate names, and numbers th
   fc.assert(
     fc.property(broken, (text) => {
       const [ours, theirs] = [failure(() => parseJson(text)), failure(() => JSON.parse(text))];
-      if (ours instanceof SyntaxError && / appears twice, | would be rounded /.test(ours.message)) return true;
+      if (ours instanceof SyntaxError && / appears twice, /.test(ours.message)) return true;
       return ours instanceof SyntaxError === theirs instanceof SyntaxError;
     }),
     { numRuns: 3_000 },
@@ -129,6 +174,8 @@ const REFUSED: readonly (readonly [text: string, message: string])[] = [
   ['["a",\n "b\\"]', 'unterminated string, line 2 column 2'],
   ['["a", "b\n"]', 'this string has a control character or an invalid escape, line 1 column 7'],
   ['["\\x"]', 'this string has a control character or an invalid escape, line 1 column 2'],
+  ['{"id": 1,\n "id": 2}', 'the name "id" appears twice, line 2 column 2'],
+  [String.raw`{"a": 1, "\u0061": 2}`, 'the name "a" appears twice, line 1 column 10'],
 ];
 
 for (const [text, message] of REFUSED) {
@@ -137,32 +184,9 @@ for (const [text, message] of REFUSED) {
   });
 }
 
-test('parseJson rejects duplicate names, and accepts names such as __proto__ like any other', () => {
-  assert.throws(() => parseJson('{"id": 1,\n "id": 2}'), {
-    name: 'JsonSyntaxError',
-    message: 'the name "id" appears twice, line 2 column 2',
-  });
-  assert.throws(() => parseJson(String.raw`{"a": 1, "\u0061": 2}`), /the name "a" appears twice/);
-  assert.deepEqual(
-    parseJson('{"__proto__": 1, "toString": [2]}'),
-    exact(JSON.parse('{"__proto__": 1, "toString": [2]}')),
-  );
-  assert.deepEqual(parseJson('[{"a": 1}, {"a": {"a": 2}}]'), exact([{ a: 1 }, { a: { a: 2 } }]));
-});
-
-test('parseJson accepts nesting to a depth of 100, and rejects any deeper nesting', () => {
-  const nested = (depth: number, open: string, close: string) => open.repeat(depth) + close.repeat(depth);
-  assert.deepEqual(parseJson(nested(100, '[', ']')), exact(JSON.parse(nested(100, '[', ']'))));
-  assert.equal(typeof parseJson(`[${nested(99, '[', ']')}, ${nested(99, '[', ']')}]`), 'object');
-  for (const depth of [101, 1_000_000]) {
-    assert.throws(() => parseJson(nested(depth, '[', ']')), {
-      name: 'JsonSyntaxError',
-      message: /nested more than 100 deep/,
-    });
-    assert.throws(() => parseJson(nested(depth, '{"a":', '}')), {
-      name: 'JsonSyntaxError',
-      message: /nested more than 100 deep/,
-    });
+test('parseJson accepts names such as __proto__ like any other', () => {
+  for (const text of ['{"__proto__": 1, "toString": [2]}', '[{"a": 1}, {"a": {"a": 2}}]']) {
+    assert.deepEqual(parseJson(text), exact(JSON.parse(text)));
   }
 });
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { createMemoryOrderStore, type OrderInput } from 'store-orders';
-import { parseOrderRecord } from 'store-orders/store';
 import { parseJson } from '../../src/orders/json.js';
+import { parseOrderRecord } from '../../src/orders/record.js';
 import { INT64_MAX, INT64_MIN, orderRecord } from './support/order-arbitrary.js';
 
 const INTEGER = 'must be an integer';
@@ -14,149 +14,94 @@ const DATE_TIME = 'must be an RFC 3339 date-time such as 2026-01-31T12:00:00Z';
 const WORD = 'must be a lower-case word such as pending or shipped';
 
 test('a valid record is accepted unchanged, and its status is pending by default', () => {
-  const statuses = ['on_hold'];
-  fc.assert(
-    fc.property(orderRecord, (record) =>
-      assert.deepEqual(parseOrderRecord(record, { statuses }), { ok: true, record }),
-    ),
-  );
-  assert.deepEqual(parseOrderRecord({ id: 1n }), { ok: true, record: { id: 1n, status: 'pending' } });
+  fc.assert(fc.property(orderRecord, (record) => assert.deepEqual(parseOrderRecord(record), record)));
+  assert.deepEqual(parseOrderRecord({ id: 1n }), { id: 1n, status: 'pending' });
 });
 
 test('an id may be given as a number, and a quantity as a bigint', () => {
   const record = { id: 7n, petId: 2n ** 53n - 1n, quantity: 3, status: 'pending' };
-  assert.deepEqual(parseOrderRecord({ id: 7, petId: 2 ** 53 - 1, quantity: 3n }), { ok: true, record });
+  assert.deepEqual(parseOrderRecord({ id: 7, petId: 2 ** 53 - 1, quantity: 3n }), record);
 });
 
 test('parseOrderRecord treats a field that is undefined as absent', () => {
   const fields = { petId: undefined, quantity: undefined, shipDate: undefined, complete: undefined, status: undefined };
-  assert.deepEqual(parseOrderRecord({ id: 1n, ...fields }), { ok: true, record: { id: 1n, status: 'pending' } });
+  assert.deepEqual(parseOrderRecord({ id: 1n, ...fields }), { id: 1n, status: 'pending' });
 });
 
-const WRONG: readonly (readonly [field: string, message: string, ...records: unknown[]])[] = [
+const WRONG: readonly (readonly [field: string, mistake: string, ...records: unknown[]])[] = [
+  ['the record', 'must be an object', null, undefined, 1n, 'order', true],
   ['id', 'is missing', {}, [], { petId: 1n }],
-  ['id', INTEGER, ...['1', null, undefined, true, 1.5, Number.NaN, {}].map((id) => ({ id }))],
-  ['id', BIGINT, { id: 2 ** 53 }, { id: -(2 ** 53) }],
-  [
-    'id',
-    INT64,
-    { id: INT64_MAX + 1n },
-    { id: INT64_MIN - 1n },
-    { id: 2n ** 64n + 1n },
-    { id: 2 ** 63 },
-    { id: Number.NEGATIVE_INFINITY },
-  ],
+  ['id', INTEGER, ...['1', null, undefined, true, 1.5, Number.NaN, Number.POSITIVE_INFINITY, {}].map((id) => ({ id }))],
+  ['id', BIGINT, { id: 2 ** 53 }, { id: -(2 ** 53) }, { id: 2 ** 63 }],
+  ['id', INT64, { id: INT64_MAX + 1n }, { id: INT64_MIN - 1n }, { id: 2n ** 64n + 1n }],
   ['petId', INTEGER, { id: 1n, petId: '1' }, { id: 1n, petId: null }],
   ['petId', BIGINT, { id: 1n, petId: 2 ** 53 }],
   ['petId', INT64, { id: 1n, petId: INT64_MAX + 1n }],
-  ['quantity', 'must be an integer', { id: 1n, quantity: '1' }, { id: 1n, quantity: null }],
   [
     'quantity',
     SAFE,
-    ...[0.5, Number.POSITIVE_INFINITY, 2 ** 53, 2n ** 53n, 2n ** 64n + 1n].map((quantity) => ({ id: 1n, quantity })),
+    ...['1', null, 0.5, Number.NaN, 2 ** 53, 2n ** 53n, 2n ** 64n + 1n].map((quantity) => ({ id: 1n, quantity })),
   ],
-  ['shipDate', 'must be a string', { id: 1n, shipDate: 0 }, { id: 1n, shipDate: new Date(0) }],
+  ['shipDate', DATE_TIME, { id: 1n, shipDate: 0 }, { id: 1n, shipDate: new Date(0) }],
   ['complete', 'must be true or false', ...[1, 'true', null].map((complete) => ({ id: 1n, complete }))],
-  ['status', 'must be a string', { id: 1n, status: null }, { id: 1n, status: 1 }],
   [
     'status',
     WORD,
-    ...['', 'Shipped', ' pending', 'on hold', 'pending\n', 'x'.repeat(65)].map((status) => ({ id: 1n, status })),
+    ...[null, 1, '', 'Shipped', ' pending', 'on hold', 'pending\n', 'x'.repeat(65)].map((status) => ({
+      id: 1n,
+      status,
+    })),
   ],
   ['note', 'is not a field of an order', { id: 1n, note: 'x' }],
   ['constructor', 'is not a field of an order', { id: 1n, constructor: 1 }],
   ['__proto__', 'is not a field of an order', parseJson('{"id": 1, "__proto__": 2}')],
 ];
 
-for (const [field, message, ...records] of WRONG) {
-  test(`the error names the invalid field of a record: ${field} ${message}`, () => {
-    for (const record of records) assert.deepEqual(parseOrderRecord(record), { ok: false, field, message });
+for (const [field, mistake, ...records] of WRONG) {
+  test(`the error names the invalid field of a record: ${field} ${mistake}`, () => {
+    for (const record of records) assert.deepEqual(parseOrderRecord(record), { field, mistake });
   });
 }
 
-test('an unknown status is rejected, unless the option statuses contains it', () => {
-  const refused = { ok: false, field: 'status', message: 'must be one of pending, shipped, cancelled, not "pendng"' };
-  assert.deepEqual(parseOrderRecord({ id: 1n, status: 'pendng' }), refused);
-  assert.deepEqual(parseOrderRecord({ id: 1n, status: 'pendng' }, { statuses: [] }), refused);
-  assert.deepEqual(parseOrderRecord({ id: 1n, status: 'pendng' }, { statuses: ['returned', 'lost'] }), {
-    ...refused,
-    message: 'must be one of pending, shipped, cancelled, returned, lost, not "pendng"',
+test('with statuses, parseOrderRecord rejects any other status', () => {
+  const mistake = 'must be one of pending, returned, not "pendng"';
+  assert.deepEqual(parseOrderRecord({ id: 1n, status: 'pendng' }, ['pending', 'returned']), {
+    field: 'status',
+    mistake,
   });
-  for (const status of ['pending', 'shipped', 'cancelled', 'returned']) {
-    const record = { id: 1n, status };
-    assert.deepEqual(parseOrderRecord(record, { statuses: ['returned'] }), { ok: true, record });
-  }
-});
-
-test('a record that is not an object is rejected', () => {
-  for (const value of [null, undefined, 1n, 'order', true]) {
-    assert.deepEqual(parseOrderRecord(value), { ok: false, message: 'must be an object' });
+  for (const record of [
+    { id: 1n, status: 'pending' },
+    { id: 1n, status: 'returned' },
+  ]) {
+    assert.deepEqual(parseOrderRecord(record, ['pending', 'returned']), record);
   }
 });
 
 test('a shipDate is an RFC 3339 date-time, kept as it was written', () => {
   const good = ['2026-01-31T12:00:00Z', '2024-02-29t23:59:60.123456789z', '2000-02-29T00:00:00+23:59'];
-  // The next five are the same leap second in different time zones.
-  good.push('2017-01-01T00:59:60+01:00', '2016-12-31T18:59:60-05:00', '2017-01-01T05:44:60+05:45');
-  good.push('2017-01-01T23:58:60+23:59', '2016-12-31T00:00:60-23:59', `2026-01-31T12:00:00.${'1'.repeat(43)}Z`);
+  good.push(`2026-01-31T12:00:00.${'1'.repeat(38)}+00:00`);
   for (const month of ['01', '03', '05', '07', '08', '10', '12']) good.push(`2026-${month}-31T00:00:00-00:00`);
   for (const month of ['04', '06', '09', '11']) good.push(`2026-${month}-30T00:00:00Z`);
   for (const shipDate of good) {
-    assert.deepEqual(parseOrderRecord({ id: 1n, shipDate }), {
-      ok: true,
-      record: { id: 1n, shipDate, status: 'pending' },
-    });
+    assert.deepEqual(parseOrderRecord({ id: 1n, shipDate }), { id: 1n, shipDate, status: 'pending' });
   }
 });
 
 test('a shipDate is rejected if it is not a date-time, or if its day or time does not exist', () => {
-  const days = [
-    '2026-02-30',
-    '2026-02-29',
-    '1900-02-29',
-    '2100-02-29',
-    '2026-00-01',
-    '2026-13-01',
-    '2026-01-00',
-    '2026-01-32',
-  ];
+  const days = '2026-02-30 2026-02-29 1900-02-29 2100-02-29 2026-00-01 2026-13-01 2026-01-00 2026-01-32'.split(' ');
   const shortMonths = ['04', '06', '09', '11'].map((month) => `2026-${month}-31`);
   const times = [
-    '24:00:00Z',
-    '12:60:00Z',
-    '12:00:61Z',
-    '12:00:60Z',
-    '23:58:60Z',
-    '22:59:60Z',
-    '23:59:60+01:00',
-    '23:59:60-00:01',
-    '12:00:00',
-    '12:00Z',
-    '12:00:00.Z',
-    '12:00:00+24:00',
-    '12:00:00+00:60',
+    ...['24:00:00Z', '12:60:00Z', '12:00:61Z', '12:00:60Z', '23:58:60Z', '22:59:60Z', '23:59:60+01:00'],
+    ...['12:00:00', '12:00Z', '12:00:00.Z', '12:00:00+24:00', '12:00:00+00:60', '12:00:00+0100'],
+    ...['12:00:00Z\n', '12:00:00Zx', `12:00:00.${'1'.repeat(39)}Z`, `12:00:00.${'1'.repeat(1_000_000)}Z`],
   ];
   const bad = [
     ...[...days, ...shortMonths].map((day) => `${day}T12:00:00Z`),
-    ...[...times, '12:00:00+0100', '12:00:00Z\n', '12:00:00Zx'].map((time) => `2026-01-31T${time}`),
+    ...times.map((time) => `2026-01-31T${time}`),
     ...['', '2026-01-31', '2026-01-31 12:00:00Z', '26-01-31T12:00:00Z', '+002026-01-31T12:00:00Z', 'tomorrow'],
   ];
   for (const shipDate of bad) {
-    assert.deepEqual(
-      parseOrderRecord({ id: 1n, shipDate }),
-      { ok: false, field: 'shipDate', message: DATE_TIME },
-      shipDate,
-    );
-  }
-});
-
-test('a shipDate that is too long is rejected quickly, whatever its length', () => {
-  for (const length of [44, 1_000_000]) {
-    assert.deepEqual(parseOrderRecord({ id: 1n, shipDate: `2026-01-31T12:00:00.${'1'.repeat(length)}Z` }), {
-      ok: false,
-      field: 'shipDate',
-      message: 'must have at most 64 characters',
-    });
+    assert.deepEqual(parseOrderRecord({ id: 1n, shipDate }), { field: 'shipDate', mistake: DATE_TIME }, shipDate);
   }
 });
 

@@ -155,8 +155,8 @@ const FACTORIES: Readonly<Record<string, Row>> = {
 
 /** Exported functions that are not factories, because they create nothing from options. */
 const OTHERS = [
-  'addressKey cancelOutcome createDateClock createSystemClock parseOrderId parseOrderRecord',
-  'perDay perHour perMinute perSecond principalOf serializeOpenApiDocument serializeOrder serializeOrders shipOutcome',
+  'addressKey cancelOutcome createDateClock createSystemClock parseOrderId',
+  'perDay perHour perMinute perSecond principalOf serializeOpenApiDocument serializeOrder shipOutcome',
 ].flatMap((names) => names.split(' '));
 
 const modules = [root, fastify, fetching, guarding, koa, openapi, postgres, redis, server, sqlite, storing, testing];

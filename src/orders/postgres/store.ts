@@ -4,7 +4,14 @@ import { type CancelOutcome, cancelOutcome, type ShipOutcome, shipOutcome } from
 import { parseJson } from '../json.js';
 import type { OrderId } from '../order.js';
 import { type OrderInput, type OrderRecord, toOrderRecords } from '../record.js';
-import { isReplacing, type ListedOrders, type OrderStore, type OwnedOrderStore, type PutOptions, type PutOutcome } from '../store.js';
+import {
+  isReplacing,
+  type ListedOrders,
+  type OrderStore,
+  type OwnedOrderStore,
+  type PutOptions,
+  type PutOutcome,
+} from '../store.js';
 import { createTableLister } from './list.js';
 import { ORDERS_SCHEMA, OWN_TABLE } from './own-table.js';
 import { putRecords } from './put.js';

@@ -6,7 +6,14 @@ import type { WriteQueue } from '../../databases/sqlite/group-commit.js';
 import type { CancelOutcome, ShipOutcome } from '../cancellation.js';
 import type { OrderId } from '../order.js';
 import { type OrderInput, type OrderRecord, toOrderRecords } from '../record.js';
-import { isReplacing, type ListedOrders, type OrderPages, type OwnedOrderStore, type PutOptions, type PutOutcome } from '../store.js';
+import {
+  isReplacing,
+  type ListedOrders,
+  type OrderPages,
+  type OwnedOrderStore,
+  type PutOptions,
+  type PutOutcome,
+} from '../store.js';
 import { createListReader, type ListReader } from './list.js';
 import { CHANGES_LISTED_AFTER_MS, createOrders, type SqliteOrderStore } from './store.js';
 import { ORDERS_SCHEMA } from './table.js';

@@ -1,7 +1,7 @@
 import { createReadStream, fstatSync, openSync } from 'node:fs';
 import type { Readable } from 'node:stream';
-import type { ImportedRecord } from '../../orders/store.js';
 import { serializeRecord } from '../../orders/json.js';
+import type { ImportedRecord } from '../../orders/store.js';
 import { type CommandResult, done, failed, misused } from '../command-result.js';
 import { messageOf } from '../log/message-of.js';
 import { writeText } from '../log/write-text.js';

@@ -1,6 +1,5 @@
-import type { ImportedRecord, ImportOutcome } from '../../orders/store.js';
 import type { OrderRecord } from '../../orders/record.js';
-import type { OwnedOrderStore } from '../../orders/store.js';
+import type { ImportedRecord, ImportOutcome, OwnedOrderStore } from '../../orders/store.js';
 import type { KeyRing } from '../keys/key-ring.js';
 import type { BackendState } from '../listener/health.js';
 import type { QuotaTable, SavedQuotas } from '../quotas/table.js';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import type { ListedOrders, Order } from 'store-orders';
-import { serializeOrders } from 'store-orders/store';
+import { serializeOrders } from '../../../src/orders/json.js';
 import { fakeStore } from '../../support/fake-store.js';
 import { type Answer, trioOf } from '../support/answer.js';
 import { createShop, KEY, ORDERS } from '../support/shop.js';

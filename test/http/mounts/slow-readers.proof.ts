@@ -8,7 +8,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { createMemoryOrderStore, createPlan, type OrderInput, perMinute } from 'store-orders';
 import { nodeHandler } from 'store-orders/handler';
-import { serializeOrders } from 'store-orders/store';
+import { serializeOrders } from '../../../src/orders/json.js';
 import { pageOf } from '../../support/fake-store.js';
 import { open, readText } from '../support/raw-socket.js';
 import { createShop, KEY, ORDERS } from '../support/shop.js';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { OrderStore } from 'store-orders';
 import { createMappedOrderStore, type PostgresOrderTable } from 'store-orders/postgres';
-import { serializeOrders } from 'store-orders/store';
+import { serializeOrders } from '../../../src/orders/json.js';
 import { missingEngine, startEngine } from '../../support/postgres-server.js';
 import { TELLING_IDS } from '../support/order-arbitrary.js';
 

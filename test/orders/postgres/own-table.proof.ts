@@ -5,7 +5,7 @@ import pg from 'pg';
 import postgres from 'postgres';
 import type { Order, OrderInput } from 'store-orders';
 import { createPostgresOrderStore } from 'store-orders/postgres';
-import { serializeOrders } from 'store-orders/store';
+import { serializeOrders } from '../../../src/orders/json.js';
 import { missingEngine, startEngine } from '../../support/postgres-server.js';
 import { until } from '../../support/until.js';
 import { orderRecord, TELLING_IDS } from '../support/order-arbitrary.js';

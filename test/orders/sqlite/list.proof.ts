@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { createMemoryOrderStore, type OrderPages, type OrderStore } from 'store-orders';
 import { openSqliteDatabase, openSqliteOrderStore } from 'store-orders/sqlite';
-import { serializeOrders } from 'store-orders/store';
+import { serializeOrders } from '../../../src/orders/json.js';
 import { temporaryFile } from '../../support/temporary-file.js';
 import { orderRecord } from '../support/order-arbitrary.js';
 

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { OrderRecord } from 'store-orders';
-import { parseOrderRecord } from 'store-orders/store';
+import { ORDER_STATUSES } from 'store-orders/cancellation';
 import { JsonSyntaxError, parseJson, serializeRecord } from '../../../src/orders/json.js';
+import { parseOrderRecord } from '../../../src/orders/record.js';
 import { CSV_HEAD, serializeCsvRow } from '../../../src/server/cli/import/csv.js';
 import { ImportMistake } from '../../../src/server/cli/import/mistake.js';
 import { readOrders } from '../../../src/server/cli/import/reader.js';
@@ -170,10 +171,10 @@ async function recordsIn(text: string): Promise<readonly OrderRecord[]> {
 /** Returns the record of a line in an array, or the message of its mistake. */
 function expectedOf(line: string): unknown {
   try {
-    const parsed = parseOrderRecord(parseJson(line));
-    if (parsed.ok) return [parsed.record];
-    const { field = 'the record', message } = parsed;
-    return `${/^[\w ]+$/.test(field) ? field : JSON.stringify(field)} ${message}${field === 'status' ? '; to accept other statuses, use --statuses' : ''}`;
+    const parsed = parseOrderRecord(parseJson(line), ORDER_STATUSES);
+    if (!('mistake' in parsed)) return [parsed];
+    const { field, mistake } = parsed;
+    return `${/^[\w ]+$/.test(field) ? field : JSON.stringify(field)} ${mistake}${field === 'status' ? '; to accept other statuses, use --statuses' : ''}`;
   } catch (error) {
     assert.ok(error instanceof JsonSyntaxError);
     return `invalid JSON, column ${error.column}: ${error.reason}`;

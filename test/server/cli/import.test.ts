@@ -24,10 +24,7 @@ const REFUSALS: readonly (readonly [content: string | Uint8Array, says: string])
     `${GOOD}{"id":2,"status":"pendng"}`,
     'orders.ndjson:2: status must be one of pending, shipped, cancelled, not "pendng"; to accept other statuses, use --statuses',
   ],
-  [
-    `${GOOD}{"id":1.5e-400}`,
-    'orders.ndjson:2: invalid JSON, column 7: this number would be rounded to an integer; write an integer, or a fraction with fewer digits',
-  ],
+  [`${GOOD}{"id":1.5e-400}`, 'orders.ndjson:2: id must be an integer; nothing'],
   [`${GOOD}{"id":"2"}`, 'orders.ndjson:2: id must be an integer; nothing'],
   [`${GOOD}\u00a0\n`, 'orders.ndjson:2: invalid JSON, column 1: expected a value'],
   [`${GOOD}\u2028\n`, 'orders.ndjson:2: invalid JSON, column 1: expected a value'],
@@ -107,7 +104,7 @@ test('an import with a mistake after many valid orders stores none of them, and 
     ['{"id":1}', 'the id 1 is already stored'],
     ['{"id":11}', 'the id 11 is already on line 2'],
     ['{"id":-1,"id":2}', 'invalid JSON, column 10: the name "id" appears twice'],
-    ['{"id":2.0000000000000001}', 'invalid JSON, column 7: this number would be rounded to an integer'],
+    ['{"id":2.0000000000000001}', 'id must be an integer'],
   ] as const) {
     const { code, stderr } = await refuse(`${good}${last}`);
     assert.equal(code, 1);
