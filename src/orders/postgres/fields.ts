@@ -1,3 +1,4 @@
+import { DATE_TIME_PATTERN } from '../date-time.js';
 import type { FieldTypeName } from '../fields.js';
 import { INT64_MAX, INT64_MIN } from '../order.js';
 
@@ -32,32 +33,13 @@ function serializeInteger(column: string, min: bigint | number, max: bigint | nu
   return `CASE WHEN ${column}::numeric BETWEEN ${min} AND ${max} AND ${column}::numeric % 1 = 0 THEN ${column}::int8 END`;
 }
 
-/** A day of the calendar, a time and a zone, as in RFC 3339 §5.6. The longest has 64 characters. */
-const DATE_TIME = (() => {
-  const leapYear = '(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)';
-  const day = [
-    '(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])',
-    '(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)',
-    '02-(?:0[1-9]|1[0-9]|2[0-8])',
-  ].join('|');
-  const minute = '(?:[01][0-9]|2[0-3]):[0-5][0-9]';
-  const decimals = '(?:[.][0-9]{1,38})?';
-  const time = `(?:${minute}:[0-5][0-9]${decimals}(?:[Zz]|[+-]${minute})|23:59:60${decimals}[Zz])`;
-  return `^(?:[0-9]{4}-(?:${day})|${leapYear}-02-29)[Tt]${time}$`;
-})();
-
 /**
- * Returns SQL that serialises a column as an RFC 3339 date-time, which has a time and a zone. A
- * `date` gets the time 00:00:00 and the zone UTC. A `timestamp` gets the zone UTC. Any value that
- * is not such a date-time becomes NULL: `infinity`, a year before 1 or after 9999, other text.
- * A regular expression takes 2 to 5 µs, so it checks only text.
+ * Returns SQL that serialises a column as an RFC 3339 date-time. A `date` gets the time 00:00:00
+ * and the zone UTC, and a `timestamp` the zone UTC. Any value that is not such a date-time becomes
+ * NULL: `infinity`, a year before 1 or after 9999, other text.
  */
 function serializeDateTime(column: string): string {
-  const text = `(to_json(${column}) #>> '{}')`;
-  const isType = (...types: readonly string[]) =>
-    `pg_typeof(${column}) IN (${types.map((type) => `'${type}'::regtype`).join(', ')})`;
-  return `CASE WHEN CASE WHEN ${isType('timestamptz', 'timestamp', 'date')}
-      THEN ${text} LIKE '____-__-__%' AND ${text} NOT LIKE ALL ('{% BC,%+__:__:__,%-__:__:__}') ELSE ${text} ~ '${DATE_TIME}' END
-    THEN '"' || ${text} ||
-      CASE WHEN ${isType('timestamp')} THEN 'Z' WHEN ${isType('date')} THEN 'T00:00:00Z' ELSE '' END || '"' END`;
+  const zone = `CASE pg_typeof(${column}) WHEN 'timestamp'::regtype THEN 'Z' WHEN 'date'::regtype THEN 'T00:00:00Z' ELSE '' END`;
+  const text = `(to_json(${column}) #>> '{}') || ${zone}`;
+  return `CASE WHEN ${text} ~ '${DATE_TIME_PATTERN}' THEN to_json(${text})::text END`;
 }
