@@ -176,6 +176,13 @@ test('no file imports the index.ts of its own folder or of an enclosing folder',
   }
 });
 
+test('the memory limiter imports neither packages nor modules of Node.js', () => {
+  for (const [file] of imports) {
+    if (!file.startsWith('src/limits/') || file.startsWith('src/limits/redis/')) continue;
+    assert.doesNotMatch(readFileSync(`${root}/${file}`, 'utf8'), /^import .*from '[^.]/m, file);
+  }
+});
+
 test('there are no circular imports, not even of types', () => {
   assert.deepEqual(circles(imports), []);
   const loop = new Map([

@@ -1,9 +1,6 @@
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
-import { gzipSync } from 'node:zlib';
-import { buildSync } from 'esbuild';
 
 const root = new URL('../../', import.meta.url);
 const snapshot = new URL('surface.txt', import.meta.url);
@@ -77,31 +74,4 @@ test("TypeScript's moduleResolution node10, which ignores the exports of package
 
 function prefixed(paths: Readonly<Record<string, readonly string[]>>): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(paths).map(([path, files]) => [`./${path}`, `./${files}`]));
-}
-
-test('the bundles of the limiter and of the library stay small, and the limiter imports nothing', () => {
-  const limiter = bundle('store-orders/limiter');
-  assert.deepEqual(limiter.imports, []);
-  assert.ok(limiter.bytes < 5_750, `store-orders/limiter: ${limiter.bytes} bytes`);
-  const all = bundle('store-orders');
-  assert.ok(all.bytes < 20_600, `store-orders: ${all.bytes} bytes`);
-});
-
-/**
- * Bundles a subpath without its dependencies. Returns the size of the bundle after gzip, in bytes,
- * and what it imports.
- */
-function bundle(specifier: string): { readonly bytes: number; readonly imports: readonly string[] } {
-  const { outputFiles, metafile } = buildSync({
-    entryPoints: [fileURLToPath(import.meta.resolve(specifier))],
-    bundle: true,
-    minify: true,
-    format: 'esm',
-    platform: 'node',
-    packages: 'external',
-    write: false,
-    metafile: true,
-  });
-  const imports = Object.values(metafile.outputs).flatMap((output) => output.imports.map(({ path }) => path));
-  return { bytes: outputFiles.reduce((sum, { contents }) => sum + gzipSync(contents).length, 0), imports };
 }
