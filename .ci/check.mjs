@@ -13,7 +13,7 @@ const CHECKS = {
   lint: 'biome check --error-on-warnings .',
   spelling: 'cspell lint --no-progress --quiet .',
   package: 'publint --strict && attw --pack --ignore-rules cjs-resolves-to-esm -- .',
-  dead: 'knip',
+  dead: 'knip --config .ci/knip.mjs',
 };
 const MENDS = { format: 'biome check --write .' };
 
@@ -34,4 +34,6 @@ if (more.length > 0 || (only !== undefined && !Object.hasOwn(commands, only))) {
   throw new TypeError(`expected one of ${Object.keys(commands).join(', ')}`);
 }
 if (!existsSync(`${here}node_modules`)) run(`npm ci --silent --prefix "${here}"`);
+// The types of some tests and examples are in the packages of test/hosts.
+if (!existsSync('node_modules/hono')) run('npm ci --silent --workspaces --include-workspace-root');
 for (const command of only === undefined ? Object.values(CHECKS) : [commands[only]]) run(command);

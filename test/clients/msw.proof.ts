@@ -2,37 +2,13 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { after, before, suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import axios from 'axios';
-import got from 'got';
-import ky from 'ky';
 import { createTestService } from 'store-orders/testing';
-import { request, fetch as undiciFetch } from 'undici';
+import { withoutHosts } from '../support/installed.js';
 
 const msw = fileURLToPath(new URL('../runner-tools/node_modules/msw/lib/', import.meta.url));
-const skip = existsSync(msw) ? false : 'MSW is not installed: npm ci --prefix test/runner-tools';
+const skip = withoutHosts || (!existsSync(msw) && 'MSW is not installed: npm ci --prefix test/runner-tools');
 
-/** Sends one request, without retries. */
-type Send = (method: 'GET' | 'DELETE', url: string, headers: Record<string, string>) => Promise<[number, string]>;
-
-const CLIENTS: Readonly<Record<string, Send>> = {
-  async fetch(method, url, headers) {
-    const response = await fetch(url, { method, headers });
-    return [response.status, await response.text()];
-  },
-  async axios(method, url, headers) {
-    const options = { method, url, headers, transformResponse: (text: string) => text, validateStatus: () => true };
-    const { status, data } = await axios.request<string>(options);
-    return [status, data];
-  },
-  async got(method, url, headers) {
-    const { statusCode, body } = await got(url, { method, headers, retry: { limit: 0 }, throwHttpErrors: false });
-    return [statusCode, body];
-  },
-  async ky(method, url, headers) {
-    const response = await ky(url, { method, headers, retry: 0, throwHttpErrors: false });
-    return [response.status, await response.text()];
-  },
-};
+const CLIENTS = skip ? {} : (await import('./support/single-requests.js')).CLIENTS;
 
 suite('behind MSW', { skip }, () => {
   const ids = Object.keys(CLIENTS).map((_, index) => 2n ** 53n + BigInt(index));
@@ -74,6 +50,7 @@ suite('behind MSW', { skip }, () => {
   }
 
   test('undici, which MSW does not intercept, reaches the service through the port that listen() opens', async (t) => {
+    const { request, fetch: undiciFetch } = await import('undici');
     const listening = await service.listen();
     t.after(() => listening.close());
     const headers = { Authorization: `Bearer ${service.issueKey()}` };

@@ -6,6 +6,7 @@ import { suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { gateway } from '../http/mounts/support/emulations.js';
 import { overHttp2 } from '../http/mounts/support/tls-fetch.js';
+import { withoutHosts } from '../support/installed.js';
 import { sampled } from '../support/sampled.js';
 
 const examples = new URL('../../examples/', import.meta.url);
@@ -87,7 +88,7 @@ async function assertServesBoth(origin: string, fetch: Fetch = globalThis.fetch)
   await assertServesOrders(origin, fetch);
 }
 
-suite('every example works', { concurrency: 2 }, () => {
+suite('every example works', { concurrency: 2, skip: withoutHosts }, () => {
   for (const file of tests) {
     test(`the tests in examples/${file} pass`, async () => {
       const child = start(file, process.execPath, '--import', 'tsx', '--test');

@@ -6,12 +6,12 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { build } from 'esbuild';
+import { withoutHosts } from '../support/installed.js';
 import { root } from '../support/root.js';
 import { temporaryDirectory } from '../support/temporary-file.js';
 
 const tools = join(root, 'test/next-tools/node_modules');
-const skip = existsSync(tools) ? false : 'Next.js is not installed: npm ci --prefix test/next-tools';
+const skip = withoutHosts || (!existsSync(tools) && 'Next.js is not installed: npm ci --prefix test/next-tools');
 
 const env = { ...process.env, NEXT_TELEMETRY_DISABLED: '1' };
 
@@ -23,6 +23,7 @@ async function createApplication(): Promise<string> {
   for (const name of readdirSync(tools)) if (!name.startsWith('.')) symlinkSync(join(tools, name), join(modules, name));
   symlinkSync(root, join(modules, 'store-orders'));
   writeFileSync(join(folder, 'package.json'), '{ "private": true, "type": "module" }');
+  const { build } = await import('esbuild');
   await build({
     entryPoints: [join(root, 'examples/next-route.ts')],
     outfile: join(folder, 'app/v1/store/orders/[[...id]]/route.js'),

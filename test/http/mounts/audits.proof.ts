@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
 import { type AuditTarget, createTestService, serviceAudits } from 'store-orders/testing';
+import { withoutHosts } from '../../support/installed.js';
 import { sampled } from '../../support/sampled.js';
 import { checkAnswer, createAnswer } from '../support/answer.js';
 import { bareMounts } from './support/bare-mounts.js';
 import type { Mounted } from './support/mount.js';
-import { MOUNTS } from './support/mounts.js';
+import { furtherMounts, MOUNTS } from './support/mounts.js';
 
-for (const { name, hooks, open } of [...bareMounts, ...sampled(MOUNTS)]) {
+for (const { name, hooks, open } of [...bareMounts, ...sampled([...MOUNTS, ...(await furtherMounts())])]) {
   suite(`reached by ${name}`, () => {
     const shop = createTestService();
     let mounted: Mounted;
@@ -44,3 +45,5 @@ for (const { name, hooks, open } of [...bareMounts, ...sampled(MOUNTS)]) {
     }
   });
 }
+
+if (withoutHosts) test('the audits in hosts of further frameworks', { skip: withoutHosts });

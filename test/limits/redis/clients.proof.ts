@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Cluster, Redis } from 'ioredis';
-import { Redis as Valkey, Cluster as ValkeyCluster } from 'iovalkey';
-import { createClient, createCluster } from 'redis';
 import { createPlan, perDay, perMinute } from 'store-orders/limiter';
 import { createRedisLimiter, type SendCommand } from 'store-orders/redis';
-import { type RedisServer, skip, startRedis, startRedisCluster } from '../../support/redis-server.js';
+import { withoutHosts } from '../../support/installed.js';
+import { type RedisServer, startRedis, startRedisCluster, skip as withoutRedis } from '../../support/redis-server.js';
+
+const skip = withoutRedis || withoutHosts;
 
 interface Client {
   readonly send: SendCommand;
@@ -36,25 +37,30 @@ const CLIENTS: Readonly<Record<string, () => Client | Promise<Client>>> = {
     const client = new Cluster(nodes());
     return { send: (command) => client.call(...command), close: () => client.disconnect() };
   },
-  iovalkey() {
-    const client = new Valkey(port(), LOCAL);
+  async iovalkey() {
+    const { Redis } = await import('iovalkey');
+    const client = new Redis(port(), LOCAL);
     return { send: (command) => client.call(...command), close: () => client.disconnect() };
   },
-  'iovalkey, a cluster'() {
-    const client = new ValkeyCluster(nodes());
+  async 'iovalkey, a cluster'() {
+    const { Cluster } = await import('iovalkey');
+    const client = new Cluster(nodes());
     return { send: (command) => client.call(...command), close: () => client.disconnect() };
   },
   async redis() {
+    const { createClient } = await import('redis');
     const client = createClient({ url: `redis://${LOCAL}:${port()}` });
     await client.connect();
     return { send: (command) => client.sendCommand(command), close: () => client.destroy() };
   },
   async 'redis, RESP 2'() {
+    const { createClient } = await import('redis');
     const client = createClient({ url: `redis://${LOCAL}:${port()}`, RESP: 2 });
     await client.connect();
     return { send: (command) => client.sendCommand(command), close: () => client.destroy() };
   },
   async 'redis, a cluster'() {
+    const { createCluster } = await import('redis');
     const client = createCluster({ rootNodes: nodes().map((node) => ({ url: `redis://${node.host}:${node.port}` })) });
     await client.connect();
     return { send: (command, key) => client.sendCommand(key, false, command), close: () => client.destroy() };

@@ -1,33 +1,14 @@
-import 'reflect-metadata';
 import { createServer } from 'node:http';
 import { createServer as createHttp2Server } from 'node:http2';
-import { server as createHapi } from '@hapi/hapi';
-import { Controller, Get, Module } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
-import type { NestExpressApplication } from '@nestjs/platform-express';
-import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { fastify } from 'fastify';
 import Koa from 'koa';
-import { send, serve } from 'micro';
 import { fastifyPlugin } from 'store-orders/fastify';
-import { nodeHandler, type OrderService } from 'store-orders/handler';
+import type { OrderService } from 'store-orders/handler';
 import { koaMiddleware } from 'store-orders/koa';
 import { listening, type Mount } from './mount.js';
 import { overHttp2 } from './tls-fetch.js';
 
 const BEFORE = { 'X-Host': 'before', Vary: 'Origin' };
-
-class HostController {
-  host(): string {
-    return 'of the host';
-  }
-}
-class HostModule {}
-
-// These calls do the same as the decorators @Controller(), @Get('host') and @Module({ … }).
-Controller()(HostController);
-Get('host')(HostController.prototype, 'host', { value: HostController.prototype.host });
-Module({ controllers: [HostController] })(HostModule);
 
 function koa(service: OrderService, proxy: boolean): Koa {
   const app = new Koa({ proxy, maxIpsCount: 1 });
@@ -85,74 +66,5 @@ export const frameworkMounts: readonly Mount[] = [
     name: 'Koa 3 over HTTP/2',
     hooks: ['x-host'],
     open: async (service) => overHttp2(await listening(createHttp2Server(koa(service, false).callback()))),
-  },
-  {
-    name: 'hapi 21',
-    hooks: ['x-host'],
-    async open(service) {
-      const app = createHapi({ port: 0, host: '127.0.0.1' });
-      const handle = nodeHandler(service);
-      app.ext('onRequest', ({ raw: { req, res } }, h) => {
-        for (const [name, value] of Object.entries(BEFORE)) res.setHeader(name, value);
-        if (!service.owns(req.url ?? '')) return h.continue;
-        handle(req, res);
-        return h.abandon;
-      });
-      app.route({ method: 'GET', path: '/host', handler: () => 'of the host' });
-      await app.start();
-      return { origin: app.info.uri, close: () => app.stop({ timeout: 0 }) };
-    },
-  },
-  {
-    name: 'micro 10',
-    hooks: ['x-host'],
-    open(service) {
-      const handle = nodeHandler(service);
-      const listener = serve((request, response) => {
-        for (const [name, value] of Object.entries(BEFORE)) response.setHeader(name, value);
-        return handle(request, response, () => send(response, request.url === '/host' ? 200 : 404, 'of the host'));
-      });
-      return listening(createServer(listener));
-    },
-  },
-  {
-    name: 'NestJS on Express',
-    hooks: ['x-host'],
-    trustsProxy: true,
-    async open(service, prefix = '/') {
-      const app = await NestFactory.create<NestExpressApplication>(HostModule, {
-        logger: false,
-        forceCloseConnections: true,
-      });
-      app.disable('x-powered-by');
-      app.set('trust proxy', 1);
-      app.use((_request: unknown, response: { set(fields: object): void }, next: () => void) => {
-        response.set(BEFORE);
-        next();
-      });
-      app.use(prefix, nodeHandler(service));
-      await app.listen(0, '127.0.0.1');
-      return { origin: await app.getUrl(), close: () => app.close() };
-    },
-  },
-  {
-    name: 'NestJS on Fastify',
-    hooks: ['x-host', 'x-host-after'],
-    trustsProxy: true,
-    async open(service, prefix = '') {
-      const adapter = new FastifyAdapter({ trustProxy: '127.0.0.1', forceCloseConnections: true });
-      const app = await NestFactory.create<NestFastifyApplication>(HostModule, adapter, { logger: false });
-      app
-        .getHttpAdapter()
-        .getInstance()
-        .addHook('onRequest', async (_request, reply) => void reply.headers(BEFORE));
-      app
-        .getHttpAdapter()
-        .getInstance()
-        .addHook('onSend', async (_request, reply) => void reply.header('X-Host-After', 'after'));
-      await app.register(fastifyPlugin(service), { prefix });
-      await app.listen(0, '127.0.0.1');
-      return { origin: await app.getUrl(), close: () => app.close() };
-    },
   },
 ];

@@ -2,9 +2,11 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { createRequire } from 'node:module';
 import { test } from 'node:test';
 import { nodeHandler } from 'store-orders/handler';
+import { withoutHosts } from '../../support/installed.js';
 import { toolsFolder, withoutTools } from '../openapi/support/tools.js';
 import { hostSuite } from './support/host-suite.js';
 import { listening } from './support/mount.js';
+import { furtherMounts } from './support/mounts.js';
 
 type Handler = (request: IncomingMessage, response: ServerResponse, next: (goOn?: false) => void) => void;
 
@@ -52,3 +54,6 @@ if (reason) {
     },
   });
 }
+
+for (const mount of await furtherMounts()) hostSuite(mount);
+if (withoutHosts) test('hosts of further frameworks', { skip: withoutHosts });

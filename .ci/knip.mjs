@@ -1,0 +1,52 @@
+import { readFileSync } from 'node:fs';
+
+const { dependencies: hosts } = JSON.parse(
+  readFileSync(new URL('../test/hosts/package.json', import.meta.url), 'utf8'),
+);
+
+export default {
+  workspaces: {
+    '.': {
+      entry: [
+        'src/server/docs/browser/page.ts',
+        'examples/*.ts',
+        'test/**/*.{test,proof}.ts',
+        'test/**/*-process.ts',
+        'test/**/*.mjs',
+        'test/examples/support/many-orders.ts',
+      ],
+      project: ['src/**/*.ts', 'test/**/*.ts', 'examples/**/*.ts'],
+      // npm installs the packages of test/hosts beside those of the project.
+      ignoreDependencies: [
+        ...Object.keys(hosts),
+        'c8',
+        'better-sqlite3',
+        '@photostructure/sqlite',
+        '@axe-core/playwright',
+        'miniflare',
+        'openapi-fetch',
+        'playwright-core',
+      ],
+    },
+    'test/hosts': { ignoreDependencies: [/./] },
+    bench: {
+      entry: ['servers/**/*.ts', '**/*-process.ts', 'load/autocannon-load.ts'],
+      project: ['**/*.ts'],
+    },
+  },
+  ignoreBinaries: [
+    'jq',
+    'kubectl',
+    'ldd',
+    'mkfifo',
+    'mount',
+    'pg_dump',
+    'script',
+    'strace',
+    'systemd-analyze',
+    'taskset',
+    'umount',
+    'unshare',
+    'wrk',
+  ],
+};
