@@ -1,8 +1,7 @@
-import { fstatSync } from 'node:fs';
 import { type CommandResult, failed, misused } from '../command-result.js';
 import { readSettings } from '../config/read-settings.js';
 import { SETTING_NAMES, type Settings } from '../config/settings.js';
-import { createLog, FILE_BYTES, type Log } from '../log/log.js';
+import { createLog, type Log } from '../log/log.js';
 import { type Lifecycle, processLifecycle, workerLifecycle } from '../process/lifecycle.js';
 import { openServerStorage } from '../storage/open.js';
 import { type Command, commandLine, type Invocation, settingOptions } from './command.js';
@@ -30,7 +29,7 @@ async function serve(invocation: Invocation): Promise<CommandResult> {
   const worker = workerLifecycle(invocation.environment);
   const readable = process.stdout.isTTY && !invocation.flags.has('json');
   const always = worker === undefined ? {} : { worker: worker.worker };
-  const log = createLog(process.stdout, readable, always, fstatSync(1).isFile() ? FILE_BYTES : undefined);
+  const log = createLog(process.stdout, readable, always);
   try {
     if (worker === undefined && settings.workers > 1) {
       const { runPrimary } = await import('../process/primary.js');

@@ -4,7 +4,7 @@ import { OPERATION_NAMES } from '../../http/operations.js';
 import type { LimiterMode } from '../../limits/redis/limiter.js';
 import { ifInstalled, notInstalled } from '../installed.js';
 import { type Backends, stateOf } from '../listener/health.js';
-import { onReplies } from '../log/request-log.js';
+import { onReplies } from '../log/replies.js';
 
 export type Prometheus = typeof import('prom-client');
 

@@ -5,7 +5,7 @@ import { baseAddress, isLoopback } from '../listener/base-url.js';
 import { createOrderServer } from '../listener/server.js';
 import type { Log, LogFields } from '../log/log.js';
 import { messageOf } from '../log/message-of.js';
-import { logReplies } from '../log/request-log.js';
+import { onReplies } from '../log/replies.js';
 import { createMetrics, loadPrometheus, NO_PROMETHEUS } from '../metrics/metrics.js';
 import { openCounting } from '../quotas/backend.js';
 import { IN_MEMORY } from '../storage/sqlite.js';
@@ -29,7 +29,9 @@ export async function runServer(
   const { host, port, metricsPort } = settings;
   let hasServed = false;
   const cleanUps: (() => unknown)[] = [
-    logReplies(log, settings.log === 'events'),
+    onReplies((message) => {
+      if (settings.log !== 'events' || message.error !== undefined) log.request(message);
+    }),
     // If the server fails before it has served, the database that it has created is removed.
     () => (hasServed ? closeStorage() : data.discard()),
   ];
