@@ -1,4 +1,5 @@
-import type { ClientAddress, OrderService } from '../http/index.js';
+import type { ClientAddress } from '../http/client-address.js';
+import type { OrderService } from '../http/index.js';
 import type { Reply } from '../http/reply.js';
 import type { RequestHead } from '../http/request.js';
 import type { OrderStore } from '../orders/index.js';

@@ -36,7 +36,14 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'server/docs/browser': ['orders', 'server/docs'],
   'server/docs': ['http', 'http/list', 'http/openapi', 'limits'],
   'server/keys': ['databases/postgres', 'databases/sqlite', 'http', 'limits', 'orders/sqlite'],
-  'server/listener': ['http/index.ts', 'http/front-door.ts', 'server/config', 'server/docs'],
+  'server/listener': [
+    'http/index.ts',
+    'http/front-door.ts',
+    'http/client-address.ts',
+    'http/mounts/node.ts',
+    'server/config',
+    'server/docs',
+  ],
   'server/metrics': ['http', 'limits/redis', 'server', 'server/listener', 'server/log'],
   'server/quotas': [
     'databases/sqlite',

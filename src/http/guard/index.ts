@@ -1,3 +1,4 @@
-export { type Announcement, announcementFields } from './deprecation.js';
-export { createGuard, type Guard, type GuardOutcome } from './guard.js';
+export type { AdmissionOptions } from '../admission.js';
+export { announcementFields } from './deprecation.js';
+export { createGuard, type Guard } from './guard.js';
 export { fetchGuard, nodeGuard, principalOf } from './mounts.js';

@@ -12,11 +12,8 @@ import {
 } from './responses.js';
 import { EXAMPLE_ID, headers, type Json, refer, schemas } from './schemas.js';
 
-export type { OpenApiResponse, OpenApiResponses } from './responses.js';
-export type { Json, Reference } from './schemas.js';
-
 /** How stable an operation is. `beta` and `experimental` operations may change in any version. */
-export type Stability = 'stable' | 'beta' | 'experimental';
+type Stability = 'stable' | 'beta' | 'experimental';
 
 export interface OpenApiOperation {
   readonly operationId: string;
@@ -54,7 +51,7 @@ export interface OpenApiDocument {
   };
 }
 
-export interface OpenApiOptions {
+interface OpenApiOptions {
   /** The service's base path. Default: `/v1`. */
   readonly basePath?: string | undefined;
 }

@@ -1,4 +1,6 @@
-import type { Json, OpenApiDocument, OpenApiOperation, OpenApiResponse } from '../../http/openapi/document.js';
+import type { OpenApiDocument, OpenApiOperation } from '../../http/openapi/document.js';
+import type { OpenApiResponse } from '../../http/openapi/responses.js';
+import type { Json } from '../../http/openapi/schemas.js';
 
 /** An operation with the method and the path that call it. */
 export interface CallableOperation extends OpenApiOperation {

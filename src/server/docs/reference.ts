@@ -1,4 +1,6 @@
-import type { Json, OpenApiDocument, OpenApiResponse } from '../../http/openapi/document.js';
+import type { OpenApiDocument } from '../../http/openapi/document.js';
+import type { OpenApiResponse } from '../../http/openapi/responses.js';
+import type { Json } from '../../http/openapi/schemas.js';
 import {
   type CallableOperation,
   errorsOf,

@@ -1,6 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { addressKey, type NodeRequest, type Reply } from '../../http/index.js';
+import { addressKey } from '../../http/client-address.js';
+import type { Reply } from '../../http/index.js';
+import type { NodeRequest } from '../../http/mounts/node.js';
 
 export interface ConnectionLimits {
   /** The maximum number of connections. */

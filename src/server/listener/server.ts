@@ -2,13 +2,8 @@ import { createServer, type IncomingMessage, Server, type ServerResponse } from 
 import { Server as NetServer } from 'node:net';
 import { checkPresent, checkWholeNumber } from '../../check.js';
 import { createFrontDoor } from '../../http/front-door.js';
-import {
-  createOrderService,
-  forwardedAddress,
-  type NodeRequest,
-  nodeHandler,
-  type OrderServiceOptions,
-} from '../../http/index.js';
+import { createOrderService, forwardedAddress, nodeHandler, type OrderServiceOptions } from '../../http/index.js';
+import type { NodeRequest } from '../../http/mounts/node.js';
 import { readDocsFiles } from '../docs/files.js';
 import { connectionLimit } from './connection-limit.js';
 import { createConnections } from './connections.js';

@@ -32,7 +32,7 @@ export interface AuditTarget {
  * builds on. SHOULD: decided by this package where the specification is silent. MAY: optional, such
  * as bans and this package's names of error codes.
  */
-export type AuditLevel = 'MUST' | 'SHOULD' | 'MAY';
+type AuditLevel = 'MUST' | 'SHOULD' | 'MAY';
 
 /** A check of one clause of the specification. */
 export interface Audit extends TestCase {

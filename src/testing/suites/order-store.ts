@@ -9,7 +9,7 @@ import { isPages } from '../../orders/store.js';
 import type { TestCase } from './test-case.js';
 
 /** The store to test, and a function that ships orders. */
-export interface OpenedOrderStore {
+interface OpenedOrderStore {
   readonly store: OrderStore;
   /**
    * Ships a pending order as the embedding program does. Without `ship`, the suite does not test a

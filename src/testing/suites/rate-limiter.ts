@@ -9,7 +9,7 @@ import type { TestCase } from './test-case.js';
  * The limiter to test, and a function that advances its time. The limiter must not have seen the
  * suite's keys before.
  */
-export interface OpenedRateLimiter {
+interface OpenedRateLimiter {
   readonly limiter: RateLimiter;
   /**
    * Advances the limiter's time by this many milliseconds. Default: waits for that time, which

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Announcement, announcementFields } from 'store-orders/guard';
+import { announcementFields } from 'store-orders/guard';
 
 const deprecatedAt = new Date('2023-06-30T23:59:59Z');
 const sunsetAt = new Date('2024-06-30T23:59:59Z');
 const documentation = 'https://store.example/docs/pets';
 
-const linkOf = (announcement: Announcement) => new Headers(announcementFields(announcement)).get('link') ?? '';
+const linkOf = (announcement: Parameters<typeof announcementFields>[0]) =>
+  new Headers(announcementFields(announcement)).get('link') ?? '';
 
 test('a deprecated operation announces its dates and its documentation (RFC 9745, RFC 8594)', () => {
   assert.deepEqual(announcementFields({ deprecatedAt, sunsetAt, documentation }), [

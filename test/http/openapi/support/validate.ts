@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
-import { createOpenApiDocument, type OpenApiResponse, serializeOpenApiDocument } from 'store-orders/openapi';
+import { createOpenApiDocument, serializeOpenApiDocument } from 'store-orders/openapi';
+import type { OpenApiResponse } from '../../../../dist/http/openapi/responses.js';
 import type { Answer } from '../../support/answer.js';
 
 /** The text of the OpenAPI document, as published. */

@@ -1,0 +1,1 @@
+export { createOpenApiDocument, type OpenApiDocument, serializeOpenApiDocument } from './document.js';
