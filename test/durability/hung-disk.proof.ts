@@ -14,10 +14,10 @@ import { createOrderFile, type OrderFile } from './support/order-file.js';
 /** The longest time for a response that does not wait for the disk, even on a busy machine. */
 const AT_ONCE_MS = 500;
 /**
- * A read that waits for the disk times out after 2 s, and a write after 3 s. A cancel can wait for
+ * A call that waits for the disk times out after 3 s. A cancel can wait for
  * two writes, one after the other.
  */
-const LIST_MS = 3_000;
+const LIST_MS = 4_000;
 const CANCEL_MS = 6_500;
 const EXIT_MS = 10_000;
 /** There are so many orders that the list is streamed. */

@@ -37,9 +37,8 @@ export interface ExactStatement {
 }
 
 /**
- * Prepares a statement that never rounds an int64. It turns on the driver's bigint mode, also for
- * statements that write. Without this mode, node:sqlite may write a row with an id beyond 2^53 and
- * *then* throw. The other drivers would round the id without an error.
+ * Prepares a statement that never rounds an int64. Also for statements that write: without bigint
+ * mode, node:sqlite may write a row with an id beyond 2^53 and *then* throw.
  */
 export function prepare(database: SqliteDatabase, sql: string): ExactStatement {
   const statement = database.prepare(sql);
@@ -77,40 +76,4 @@ export function rollback(database: SqliteDatabase): void {
   try {
     database.exec('ROLLBACK');
   } catch {}
-}
-
-/**
- * The SQLite errors that this program distinguishes: this program's name for the error, SQLite's
- * primary or extended result code, and SQLite's name for this code.
- */
-const RESULTS = [
-  // The file -shm could not grow, and a full disk is the reason.
-  ['full', 10 | (19 << 8), 'SQLITE_IOERR_SHMSIZE'],
-  ['busy', 5, 'SQLITE_BUSY'],
-  ['read_only', 8, 'SQLITE_READONLY'],
-  ['io', 10, 'SQLITE_IOERR'],
-  ['damaged', 11, 'SQLITE_CORRUPT'],
-  ['full', 13, 'SQLITE_FULL'],
-  ['cannot_open', 14, 'SQLITE_CANTOPEN'],
-  ['not_a_database', 26, 'SQLITE_NOTADB'],
-] as const;
-
-export type SqliteResult = (typeof RESULTS)[number][0];
-
-/**
- * Returns this program's name for the error, or `undefined` if `RESULTS` does not contain the error.
- */
-export function resultOf(error: unknown): SqliteResult | undefined {
-  if (!(error instanceof Error)) return undefined;
-  // node:sqlite has the extended result code in `errcode`. better-sqlite3 and libsql have the name
-  // of that code in `code`.
-  const { code, errcode } = error as Error & { code?: unknown; errcode?: unknown };
-  return RESULTS.find(
-    ([, known, name]) =>
-      errcode === known || (typeof errcode === 'number' && (errcode & 0xff) === known) || String(code).startsWith(name),
-  )?.[0];
-}
-
-export function isResult(error: unknown, result: SqliteResult): error is Error {
-  return resultOf(error) === result;
 }

@@ -5,58 +5,38 @@ import { cannotOpen } from './failure.js';
 
 const require = createRequire(import.meta.url);
 
-/**
- * Each function loads one driver and returns a function that opens a file. It throws if the driver
- * is not installed.
- */
-const DRIVERS: readonly (() => (file: string) => SqliteDatabase)[] = [
-  () => {
-    const { DatabaseSync } = require('node:sqlite');
-    return (file) => new DatabaseSync(file);
-  },
-  () => {
-    const Database = require('libsql');
-    return (file) => new Database(file);
-  },
-  () => {
-    // Version 13 of better-sqlite3 can be loaded on Node 20, but then crashes the process.
-    const [nodeMajor = 0] = process.versions.node.split('.').map(Number);
-    if (nodeMajor < 22 && Number.parseInt(require('better-sqlite3/package.json').version, 10) >= 13) throw new Error();
-    const Database = require('better-sqlite3');
-    return (file) => new Database(file);
-  },
+/** Each function loads a driver's class, or throws if the driver is not installed. */
+const DRIVERS: readonly (() => new (file: string) => SqliteDatabase)[] = [
+  () => require('node:sqlite').DatabaseSync,
+  () => require('libsql'),
 ];
 
 /**
- * Opens a SQLite file with the first driver available: node:sqlite (Node ≥ 22.13), then an
- * installed libsql, then an installed better-sqlite3. If none is available, throws an error that
- * says what to install. Creates the file if it is missing. A new file, and the files that SQLite
- * puts beside it, are readable only by their owner. The caller closes the handle.
+ * Opens a SQLite file with node:sqlite (Node ≥ 22.13), otherwise with an installed libsql. If
+ * neither is available, throws an error that says what to install. Creates the file if it is
+ * missing. A new file, and the files that SQLite puts beside it, are readable only by their owner.
+ * The caller closes the handle.
  */
 export function openSqliteDatabase(file: string): SqliteDatabase {
-  checkFileName(file);
-  for (const driver of DRIVERS) {
-    let open: (file: string) => SqliteDatabase;
+  if (typeof file !== 'string') throw new TypeError('file: expected the name of a file');
+  const Database = loadDriver();
+  if (file !== '' && !file.startsWith(':')) createPrivately(file);
+  try {
+    return new Database(file);
+  } catch (error) {
+    throw cannotOpen(error, file);
+  }
+}
+
+function loadDriver(): new (file: string) => SqliteDatabase {
+  for (const load of DRIVERS) {
     try {
-      open = driver();
-    } catch {
-      continue;
-    }
-    if (file !== '' && !file.startsWith(':')) createPrivately(file);
-    try {
-      return open(file);
-    } catch (error) {
-      throw cannotOpen(error, file);
-    }
+      return load();
+    } catch {}
   }
   throw new Error(
     'no SQLite driver found; run "npm install libsql", or use Node 22.13 or newer, which has one built in',
   );
-}
-
-/** Throws a TypeError unless `file` is a string. */
-export function checkFileName(file: string): void {
-  if (typeof file !== 'string') throw new TypeError('file: expected the name of a file');
 }
 
 /**

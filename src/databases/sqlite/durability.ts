@@ -1,33 +1,40 @@
-import { isResult, prepare, type SqliteDatabase, type SqliteValue } from './database.js';
+import { prepare, type SqliteDatabase, type SqliteValue } from './database.js';
+import { isResult } from './failure.js';
+import { migrate, type Schemas } from './migration.js';
 
-/**
- * How long opening a file may wait in total while other processes use it. SQLite waits for at most
- * `OPEN_WAIT_MS` at a time.
- */
-const OPEN_DEADLINE_MS = 2_000;
+/** How long a statement waits for a lock while a file is opened, and how long opening may take. */
 const OPEN_WAIT_MS = 250;
+const OPEN_DEADLINE_MS = 2_000;
 
 /**
  * Runs `work` on a handle that was just opened. Runs it again if another process holds the lock of
- * the file. When two processes switch a new file to WAL, each would wait for the other forever, so
- * SQLite fails immediately in spite of `busy_timeout`.
- *
- * Each attempt waits for up to `OPEN_WAIT_MS`, so that retries are rare. After a failed attempt,
- * libsql may leave a statement open, and then the next attempt fails too. After `work`,
- * `busy_timeout` is set to 0, because SQLite's waiting would block the event loop.
+ * the file: when two processes switch a new file to WAL, each would wait for the other forever, so
+ * SQLite fails immediately in spite of `busy_timeout`. Afterwards `busy_timeout` is 0, because
+ * SQLite's waiting would block the event loop.
  */
-export function retryWhileBusy(database: SqliteDatabase, work: () => void): void {
+export function retryWhileBusy<T>(database: SqliteDatabase, work: () => T): T {
   const deadlineMs = performance.now() + OPEN_DEADLINE_MS;
   database.exec(`PRAGMA busy_timeout = ${OPEN_WAIT_MS}`);
   for (;;) {
     try {
-      work();
-      break;
+      const result = work();
+      database.exec('PRAGMA busy_timeout = 0');
+      return result;
     } catch (error) {
       if (!isResult(error, 'busy') || performance.now() >= deadlineMs) throw error;
     }
   }
-  database.exec('PRAGMA busy_timeout = 0');
+}
+
+/**
+ * Prepares a file that was just opened: migrates its tables to the newest version, and makes its
+ * commits durable. Throws, and changes nothing, in the same cases as {@link migrate}.
+ */
+export function prepareFile(database: SqliteDatabase, schemas: Schemas): void {
+  retryWhileBusy(database, () => {
+    migrate(database, schemas);
+    makeDurable(database);
+  });
 }
 
 /**
@@ -49,7 +56,7 @@ export function makeDurable(database: SqliteDatabase): void {
   if (journal === 'memory') return;
   if (journal !== 'wal' || synchronous !== 2n) {
     throw new Error(
-      `database: SQLite reports journal_mode=${journal}, synchronous=${synchronous} instead of wal, 2 (FULL); ` +
+      `SQLite reports journal_mode=${journal}, synchronous=${synchronous} instead of wal, 2 (FULL); ` +
         'put the file on a local file system',
     );
   }

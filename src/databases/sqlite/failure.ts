@@ -1,4 +1,20 @@
-import { resultOf, type SqliteResult } from './database.js';
+/**
+ * The SQLite errors that this program distinguishes: this program's name for the error, SQLite's
+ * primary or extended result code, and SQLite's name for this code.
+ */
+const RESULTS = [
+  // The file -shm could not grow, and a full disk is the reason.
+  ['full', 10 | (19 << 8), 'SQLITE_IOERR_SHMSIZE'],
+  ['busy', 5, 'SQLITE_BUSY'],
+  ['read_only', 8, 'SQLITE_READONLY'],
+  ['io', 10, 'SQLITE_IOERR'],
+  ['damaged', 11, 'SQLITE_CORRUPT'],
+  ['full', 13, 'SQLITE_FULL'],
+  ['cannot_open', 14, 'SQLITE_CANTOPEN'],
+  ['not_a_database', 26, 'SQLITE_NOTADB'],
+] as const;
+
+type SqliteResult = (typeof RESULTS)[number][0];
 
 /** The kind of a failure: a result of SQLite, or a failure that SQLite does not detect. */
 export type FailureKind =
@@ -25,21 +41,30 @@ export class SqliteFileError extends Error {
   }
 }
 
-export const CURE =
-  'stop the server, keep a copy of the file and its -wal file, then run db restore with a sound backup';
+function resultOf(error: unknown): SqliteResult | undefined {
+  if (!(error instanceof Error)) return undefined;
+  // node:sqlite has the extended result code in `errcode`. better-sqlite3 and libsql have the name
+  // of that code in `code`.
+  const { code, errcode } = error as Error & { code?: unknown; errcode?: unknown };
+  return RESULTS.find(
+    ([, known, name]) =>
+      errcode === known || (typeof errcode === 'number' && (errcode & 0xff) === known) || String(code).startsWith(name),
+  )?.[0];
+}
 
-/** Error codes of Node.js, for system calls that this program makes itself, without SQLite. */
-const SYSTEM_CODES: Readonly<Record<string, SqliteResult>> = {
-  EROFS: 'read_only',
-  EACCES: 'read_only',
-  ENOSPC: 'full',
-  EIO: 'io',
-};
+export function isResult(error: unknown, result: SqliteResult): error is Error {
+  return resultOf(error) === result;
+}
 
-/** Converts an error of a driver or the system into a failure. */
+/** Reports whether the disk has not responded in time. */
+export function isLate(error: unknown): boolean {
+  return error instanceof SqliteFileError && error.kind === 'late';
+}
+
+/** Converts whatever was thrown while a file was used. */
 export function failureOf(error: unknown, file: string, operation: FileOperation): SqliteFileError {
   if (error instanceof SqliteFileError) return error;
-  const kind = resultOf(error) ?? systemResultOf(error) ?? 'other';
+  const kind = resultOf(error) ?? 'other';
   return new SqliteFileError(sentence(kind, textOf(error), file, operation), kind, { cause: error });
 }
 
@@ -51,17 +76,12 @@ export function cannotOpen(error: unknown, file: string): SqliteFileError {
   return new SqliteFileError(sentence('cannot_open', '', file, 'open'), 'cannot_open', { cause: error });
 }
 
-function systemResultOf(error: unknown): SqliteResult | undefined {
-  return error instanceof Error && 'code' in error ? SYSTEM_CODES[String(error.code)] : undefined;
+export function damaged(file: string, problem: string): SqliteFileError {
+  return new SqliteFileError(sentence('damaged', problem, file, 'read'), 'damaged');
 }
 
 export function late(file: string, operation: FileOperation): SqliteFileError {
   return new SqliteFileError(`cannot ${operation} ${file}: its disk has not responded in time; check the disk`, 'late');
-}
-
-/** Reports whether the disk has not responded in time. */
-export function isLate(error: unknown): boolean {
-  return error instanceof SqliteFileError && error.kind === 'late';
 }
 
 function sentence(kind: FailureKind, text: string, file: string, operation: FileOperation): string {
@@ -78,7 +98,7 @@ function sentence(kind: FailureKind, text: string, file: string, operation: File
       return `cannot open ${file}: check that its directory exists and that both are readable and writable`;
     case 'damaged':
     case 'not_a_database':
-      return `${file} is damaged: ${text}; ${CURE}`;
+      return `${file} is damaged: ${text}; stop the server, keep a copy of the file and its -wal file, then run db restore with a sound backup`;
     default:
       return `cannot ${operation} ${file}: ${text}`;
   }

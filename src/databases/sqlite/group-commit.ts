@@ -1,5 +1,6 @@
 import { publishCommit } from '../../commits.js';
-import { isResult, type SqliteDatabase, transaction } from './database.js';
+import { type SqliteDatabase, transaction } from './database.js';
+import { isResult } from './failure.js';
 
 export interface WriteQueue {
   /**
@@ -29,10 +30,9 @@ const LOCK_RETRY_MS = 5;
  * the queue waits without blocking the event loop. If a write fails, only its own caller gets the
  * error: the others are committed without it.
  */
-export function createWriteQueue(database: SqliteDatabase, lockDeadlineMs = LOCK_DEADLINE_MS): WriteQueue {
+export function createWriteQueue(database: SqliteDatabase): WriteQueue {
   let waiting: Waiting[] = [];
   let isScheduled = false;
-  let onIdle: (() => void)[] = [];
 
   /** Commits the writes together, and settles them. Returns those that found the file locked. */
   function commit(writes: readonly Waiting[]): readonly Waiting[] {
@@ -54,41 +54,42 @@ export function createWriteQueue(database: SqliteDatabase, lockDeadlineMs = LOCK
   function mayWait(write: Waiting, error: unknown): boolean {
     const nowMs = performance.now();
     write.busySinceMs ??= nowMs;
-    const isLate = nowMs - write.busySinceMs >= lockDeadlineMs;
+    const isLate = nowMs - write.busySinceMs >= LOCK_DEADLINE_MS;
     if (isLate) write.reject(error);
     return !isLate;
   }
 
   function flush(): void {
     const busy = commit(waiting);
-    // Writes that found the file locked are tried again before newer writes. If an older and a
-    // newer write change the same row, the newer one must come last.
+    // Tried again before newer writes, which may change the same rows.
     waiting = [...busy];
     if (busy.length > 0) {
       setTimeout(flush, LOCK_RETRY_MS);
       return;
     }
     isScheduled = false;
-    // With `setImmediate`, the callers of `write` continue before the callers of `idle`.
-    for (const resolve of onIdle) setImmediate(resolve);
-    onIdle = [];
+  }
+
+  function write<T>(work: () => T): Promise<T> {
+    if (!isScheduled) setImmediate(flush);
+    isScheduled = true;
+    return new Promise((resolve, reject) => {
+      waiting.push({
+        run() {
+          const result = work();
+          return () => resolve(result);
+        },
+        reject,
+      });
+    });
   }
 
   return {
-    write(work) {
-      if (!isScheduled) setImmediate(flush);
-      isScheduled = true;
-      return new Promise((resolve, reject) => {
-        waiting.push({
-          run() {
-            const result = work();
-            return () => resolve(result);
-          },
-          reject,
-        });
-      });
-    },
+    write,
 
-    idle: () => (isScheduled ? new Promise((resolve) => onIdle.push(resolve)) : Promise.resolve()),
+    async idle() {
+      // An empty write settles after those before it.
+      if (isScheduled) await write(() => {}).catch(() => {});
+    },
   };
 }

@@ -1,4 +1,5 @@
-import { isResult, prepare, type SqliteDatabase, transaction } from './database.js';
+import { prepare, type SqliteDatabase, transaction } from './database.js';
+import { isResult } from './failure.js';
 
 /**
  * The value of SQLite's `PRAGMA application_id` that marks a file as this program's: "SOrd" in
@@ -25,8 +26,7 @@ export function migrate(database: SqliteDatabase, schemas: Schemas): void {
   const found = schemaVersions(database, schemas);
   if (parts.every(([part, steps]) => found.get(part) === steps.length)) return;
   transaction(database, () => {
-    // The versions are read again under the lock, because another process may have migrated
-    // meanwhile.
+    // Another process may have migrated before this one got the lock.
     const versions = schemaVersions(database, schemas);
     database.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
     database.exec(
@@ -52,7 +52,7 @@ export function schemaVersions(database: SqliteDatabase, schemas: Schemas): Read
     if (known === undefined) continue;
     if (version > known) {
       throw new Error(
-        `database: its ${part} schema has version ${version}, but this program knows only versions up to ${known}; use a newer store-orders`,
+        `its ${part} schema has version ${version}, but this program knows only versions up to ${known}; use a newer store-orders`,
       );
     }
     versions.set(part, version);
@@ -64,7 +64,7 @@ export function schemaVersions(database: SqliteDatabase, schemas: Schemas): Read
  * Returns whether this program created the tables. Returns `false` for a database without tables,
  * which this program may use. Throws for another program's database.
  */
-function isOurs(database: SqliteDatabase): boolean {
+export function isOurs(database: SqliteDatabase): boolean {
   try {
     // `PRAGMA application_id` must not come first. If it failed because the file is busy, libsql
     // would leave it open, and could then not switch the file to WAL mode.
@@ -73,11 +73,9 @@ function isOurs(database: SqliteDatabase): boolean {
     if (row?.['application_id'] === BigInt(APPLICATION_ID)) return true;
   } catch (error) {
     if (!isResult(error, 'not_a_database')) throw error;
-    throw new Error(NOT_A_DATABASE, { cause: error });
+    throw new Error('the file is not a SQLite database; name another file, or restore a backup with db restore', {
+      cause: error,
+    });
   }
-  throw new Error(NOT_OUR_DATABASE);
+  throw new Error('the file is not an order database, because it holds other tables; use a separate file');
 }
-
-export const NOT_A_DATABASE = 'database: the file is not a SQLite database';
-export const NOT_OUR_DATABASE =
-  'database: the file is not an order database, because it holds other tables; use a separate file';

@@ -1,14 +1,7 @@
 import { once } from 'node:events';
-import { setTimeout as delay } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { late, SqliteFileError, textOf } from './failure.js';
-import type { FileWorkerData, SentFailure, WorkerAnswer, WorkerCall } from './worker.js';
-
-/**
- * The Node.js flags of a thread. Without them, each thread would print its own warning that
- * node:sqlite is experimental.
- */
-const NO_SQLITE_WARNING = ['--disable-warning=ExperimentalWarning'];
+import type { FileWorkerData, WorkerAnswer, WorkerCall } from './worker.js';
 
 /** The objects that a worker hosts, as other threads call them. */
 export type Remote<Parts> = {
@@ -28,8 +21,8 @@ export interface FileWorker<Parts> {
    */
   readonly call: Remote<Parts>;
   /**
-   * Ends the worker after the calls made so far. Rejects with the kind `late` if the worker does
-   * not end in time, because the disk does not respond.
+   * Ends the worker after the calls made so far. Rejects with the kind `late` if the disk does not
+   * respond.
    */
   close(): Promise<void>;
 }
@@ -42,19 +35,14 @@ interface Waiting {
 }
 
 /**
- * How long a call may take after the calls before it have ended. A write gets more time than a
- * read: an fsync of a busy disk takes a while, and after a timeout the caller does not know whether
- * the write was done. Each record to store adds to the time.
+ * How long a call may take after the calls before it have ended: longer than a write waits for the
+ * lock of another process. Each record to store adds to the time.
  */
-const PATIENCE_MS = { read: 2_000, write: 3_000 };
+const PATIENCE_MS = 3_000;
 const RECORD_MS = 1;
-/**
- * How long the worker may take to close its file. This can take a while, because the last process
- * that closes a file also copies the log into it.
- */
-const CLOSE_MS = 5_000;
-const CLOSE_HANGING_MS = 500;
 const CHECK_EVERY_MS = 250;
+/** The last process that closes a file also copies the log into it. */
+const CLOSE_MS = 5_000;
 
 /**
  * Creates a worker from the module at `url`, which calls `hostParts`. The worker starts with the
@@ -74,7 +62,7 @@ export function createFileWorker<Parts>(
   let lastId = 0;
   let lastAnswerMs = 0;
   let isHanging = false;
-  let isWatched = false;
+  let watch: NodeJS.Timeout | undefined;
   let isClosed = false;
   let onIdle = () => worker?.unref();
 
@@ -88,14 +76,16 @@ export function createFileWorker<Parts>(
   function receive(answers: readonly WorkerAnswer[]): void {
     isHanging = false;
     lastAnswerMs = performance.now();
-    const failures: (SqliteFileError | undefined)[] = [];
-    for (const answer of answers) {
+    const failures = answers.map((answer) => {
       const call = settle(answer.id);
-      const failure = 'failure' in answer ? failureFromThread(answer.failure) : undefined;
-      failures.push(failure);
-      if ('value' in answer) call?.resolve(answer.value);
-      else call?.reject(failure);
-    }
+      if ('value' in answer) {
+        call?.resolve(answer.value);
+        return undefined;
+      }
+      const failure = new SqliteFileError(answer.failure.message, answer.failure.kind);
+      call?.reject(failure);
+      return failure;
+    });
     onAnswers(failures);
   }
 
@@ -108,7 +98,8 @@ export function createFileWorker<Parts>(
   }
 
   function start(): Worker {
-    const started = new Worker(url, { workerData: data, execArgv: NO_SQLITE_WARNING });
+    // Each thread would print its own warning that node:sqlite is experimental.
+    const started = new Worker(url, { workerData: data, execArgv: ['--disable-warning=ExperimentalWarning'] });
     started.on('message', receive);
     started.on('error', (error) => rejectAll(failureOfThread(`failed: ${textOf(error)}`)));
     started.on('exit', () => {
@@ -116,7 +107,6 @@ export function createFileWorker<Parts>(
       isHanging = false;
       rejectAll(failureOfThread('ended'));
     });
-    started.unref();
     return started;
   }
 
@@ -128,26 +118,18 @@ export function createFileWorker<Parts>(
     unsent = [];
   }
 
-  /** Starts one timer for all calls. A timer for each of them would cost too much. */
-  function watch(): void {
-    if (isWatched || waiting.size === 0) return;
-    isWatched = true;
-    // `setImmediate` lets Node.js first handle results that arrived while this thread itself was
-    // busy.
-    setTimeout(() => setImmediate(rejectLate), CHECK_EVERY_MS).unref();
-  }
-
   /** Rejects all calls if the worker has worked on the first of them for too long. */
   function rejectLate(): void {
     const [first] = waiting.values();
-    if (first !== undefined && performance.now() - Math.max(first.sentMs, lastAnswerMs) >= first.patienceMs) {
+    if (first === undefined) {
+      clearInterval(watch);
+      watch = undefined;
+    } else if (performance.now() - Math.max(first.sentMs, lastAnswerMs) >= first.patienceMs) {
       isHanging = true;
       const error = late(file, operation);
       rejectAll(error);
       onAnswers([error]);
     }
-    isWatched = false;
-    watch();
   }
 
   function call(part: string, method: string, parameters: readonly unknown[]): Promise<unknown> {
@@ -155,53 +137,45 @@ export function createFileWorker<Parts>(
     if (isHanging) return Promise.reject(late(file, operation));
     return new Promise((resolve, reject) => {
       const id = ++lastId;
-      const patienceMs = PATIENCE_MS[operation] + RECORD_MS * recordsIn(parameters);
-      waiting.set(id, { sentMs: performance.now(), patienceMs, resolve, reject });
-      watch();
+      const records = parameters.find(Array.isArray)?.length ?? 0;
+      waiting.set(id, { sentMs: performance.now(), patienceMs: PATIENCE_MS + RECORD_MS * records, resolve, reject });
+      // One timer for all calls. `setImmediate` lets Node.js first handle results that arrived while
+      // this thread itself was busy.
+      watch ??= setInterval(() => setImmediate(rejectLate), CHECK_EVERY_MS).unref();
       if (unsent.length === 0) setImmediate(flush);
       unsent.push({ id, part, method, parameters });
     });
   }
 
   return {
-    call: proxyOf<Remote<Parts>>(call),
+    call: proxyOf<Remote<Parts>>((part) =>
+      proxyOf(
+        (method) =>
+          (...parameters: unknown[]) =>
+            call(part, method, parameters),
+      ),
+    ),
 
     async close() {
       isClosed = true;
       if (waiting.size > 0) await new Promise<void>((resolve) => (onIdle = resolve));
       if (worker === undefined) return;
       const ended = worker;
-      const exited = once(ended, 'exit').then(() => true);
-      ended.ref();
       ended.postMessage('close');
-      const deadline = delay(isHanging ? CLOSE_HANGING_MS : CLOSE_MS, false, { ref: false });
-      if (await Promise.race([exited, deadline])) return;
-      ended.unref();
-      throw late(file, operation);
+      if (isHanging) throw late(file, operation);
+      ended.ref();
+      try {
+        await once(ended, 'exit', { signal: AbortSignal.timeout(CLOSE_MS) });
+      } catch {
+        ended.unref();
+        throw late(file, operation);
+      }
     },
   };
 }
 
-/** Creates an object of objects whose methods call `send`. */
-function proxyOf<Parts extends object>(
-  send: (part: string, method: string, parameters: readonly unknown[]) => unknown,
-): Parts {
-  const nothing: Parts = Object.create(null);
-  const methodsOf = (part: string) =>
-    new Proxy<object>(nothing, {
-      get(_, method) {
-        // `await` looks for this method to find out whether an object is a promise.
-        if (method === 'then') return undefined;
-        return (...parameters: unknown[]) => send(part, String(method), parameters);
-      },
-    });
-  return new Proxy(nothing, { get: (_, part) => (part === 'then' ? undefined : methodsOf(String(part))) });
-}
-
-function recordsIn(parameters: readonly unknown[]): number {
-  return parameters.reduce<number>((records, value) => records + (Array.isArray(value) ? value.length : 0), 0);
-}
-
-function failureFromThread({ message, kind }: SentFailure): SqliteFileError {
-  return new SqliteFileError(message, kind);
+/** Creates an object whose properties are what `get` returns for their names. */
+function proxyOf<T extends object>(get: (name: string) => unknown): T {
+  const nothing: T = Object.create(null);
+  return new Proxy(nothing, { get: (_, name) => get(String(name)) });
 }

@@ -1,10 +1,10 @@
-import { accessSync, constants } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import { prepare, type SqliteDatabase } from './database.js';
 import { openSqliteDatabase } from './driver.js';
 import { makeDurable, retryWhileBusy } from './durability.js';
 import { type FailureKind, type FileOperation, failureOf } from './failure.js';
-import { checkIdentity, createIdentityCheck } from './identity.js';
+import { createWriteQueue, type WriteQueue } from './group-commit.js';
+import { checkIdentities, identityOf } from './identity.js';
 import { APPLICATION_ID } from './migration.js';
 
 // The side of remote.ts that runs on the worker's thread.
@@ -26,77 +26,70 @@ export interface WorkerCall {
   readonly parameters: readonly unknown[];
 }
 
-/**
- * A failure in the form in which a thread sends it. An Error object would arrive without its
- * `kind`.
- */
-export interface SentFailure {
+/** A failure as a thread sends it. An Error object would arrive without its `kind`. */
+interface SentFailure {
   readonly message: string;
   readonly kind: FailureKind;
 }
 
 export type WorkerAnswer = { readonly id: number } & ({ readonly value: unknown } | { readonly failure: SentFailure });
 
-/** The object that every worker hosts, in addition to those of `createParts`. */
+/** The object that every worker hosts, in addition to its own. */
 export interface FilePart {
-  /** Throws unless the file can be read, and its permissions allow to write it. */
-  probe(): void;
-  /** Writes to the file without changing anything. */
-  touch(): void;
+  readonly file: {
+    /** Reads or writes the file, without changing anything. */
+    probe(): void;
+  };
 }
 
-interface OpenFile {
+/** What the objects in a worker work with. */
+export interface Host {
   readonly database: SqliteDatabase;
-  readonly parts: object;
-  /** Throws if the name no longer refers to the file that was opened. */
-  check(): void;
+  readonly queue: WriteQueue;
+  openAnother(): SqliteDatabase;
 }
 
 /**
  * Hosts objects that read or write a database file, for the thread that has started this worker.
  * The file must be prepared already. It is opened by the first call. The methods of the objects
- * take and return plain data, or promises of it. A `Uint8Array` that a method returns is moved to
- * the other thread, so it must own its memory.
+ * take and return plain data, or promises of it.
  */
-export function hostParts(createParts: (database: SqliteDatabase, openAnother: () => SqliteDatabase) => object): void {
+export function hostParts(createParts: (host: Host) => object): void {
   const { file, identity, operation }: FileWorkerData = workerData;
-  let open: OpenFile | undefined;
-  /** Whether the last check succeeded. If it did, the next calls are checked only afterwards. */
-  let isThere = false;
+  const identities = new Map<string, string | undefined>([[file, identity]]);
+  let database: SqliteDatabase | undefined;
+  let parts: object | undefined;
   let answers: WorkerAnswer[] = [];
 
-  function openFile(): OpenFile {
-    // Opening would create a missing file, so the file's identity is checked first.
-    checkIdentity(file, identity);
-    const database = openSqliteDatabase(file);
+  function open(): object {
+    const opened = openSqliteDatabase(file);
     try {
-      const select = prepare(database, 'SELECT count(*) FROM sqlite_schema');
-      retryWhileBusy(database, operation === 'read' ? () => select.get() : () => makeDurable(database));
-      const filePart: FilePart = {
-        probe() {
-          select.get();
-          try {
-            accessSync(file, constants.W_OK);
-          } catch (error) {
-            throw failureOf(error, file, 'write');
-          }
-        },
-        // SQLite writes the page with this number even if the number stays the same.
-        touch: () => void database.exec(`PRAGMA application_id = ${APPLICATION_ID}`),
-      };
-      const parts = { ...createParts(database, () => openSqliteDatabase(file)), file: filePart };
-      return { database, parts, check: createIdentityCheck(file, identity) };
+      const select = prepare(opened, 'SELECT count(*) FROM sqlite_schema');
+      const read = () => void select.get();
+      // SQLite writes the page with this number even if the number stays the same.
+      const write = () => void opened.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
+      retryWhileBusy(opened, operation === 'read' ? read : () => makeDurable(opened));
+      const own = createParts({
+        database: opened,
+        queue: createWriteQueue(opened),
+        openAnother: () => openSqliteDatabase(file),
+      });
+      for (const suffix of ['-wal', '-shm']) identities.set(file + suffix, identityOf(file + suffix));
+      database = opened;
+      const filePart: FilePart = { file: { probe: operation === 'read' ? read : write } };
+      return { ...own, ...filePart };
     } catch (error) {
-      database.close();
+      opened.close();
       throw error;
     }
   }
 
   function receive(calls: readonly WorkerCall[]): void {
     try {
-      open ??= openFile();
-      if (!isThere) open.check();
-      for (const one of calls) void call(open.parts, one);
+      // Opening would create a missing file.
+      checkIdentities(identities);
+      parts ??= open();
+      for (const one of calls) void call(parts, one);
     } catch (error) {
       for (const { id } of calls) answer({ id, failure: sent(error) });
     }
@@ -122,14 +115,12 @@ export function hostParts(createParts: (database: SqliteDatabase, openAnother: (
     let sending: readonly WorkerAnswer[] = answers;
     answers = [];
     try {
-      // If the name no longer refers to the opened file, no result of that file may be used.
-      open?.check();
-      isThere = true;
+      // If a name no longer refers to the opened file, no result of that file may be used.
+      checkIdentities(identities);
     } catch (error) {
-      isThere = false;
       sending = sending.map(({ id }) => ({ id, failure: sent(error) }));
     }
-    parentPort?.postMessage(sending, sending.flatMap(memoryOf));
+    parentPort?.postMessage(sending);
   }
 
   function sent(error: unknown): SentFailure {
@@ -142,13 +133,7 @@ export function hostParts(createParts: (database: SqliteDatabase, openAnother: (
       receive(message);
       return;
     }
-    open?.database.close();
+    database?.close();
     parentPort?.close();
   });
-}
-
-/** Returns the memory that is moved to the other thread with the answer. */
-function memoryOf(answer: WorkerAnswer): readonly ArrayBuffer[] {
-  if (!('value' in answer) || !(answer.value instanceof Uint8Array)) return [];
-  return answer.value.buffer instanceof ArrayBuffer ? [answer.value.buffer] : [];
 }

@@ -1,8 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { SqliteDatabase } from '../../databases/sqlite/database.js';
 import { isLate } from '../../databases/sqlite/failure.js';
 import { openSqliteFile, type SqliteFile } from '../../databases/sqlite/file.js';
-import type { WriteQueue } from '../../databases/sqlite/group-commit.js';
+import type { Host } from '../../databases/sqlite/worker.js';
 import type { CancelOutcome, ShipOutcome } from '../cancellation.js';
 import type { OrderId } from '../order.js';
 import { type OrderInput, type OrderRecord, toOrderRecords } from '../record.js';
@@ -49,12 +48,8 @@ export interface OrderParts {
 }
 
 /** Creates, in a worker, the objects that {@link createFileOrders} calls. */
-export function createOrderParts(
-  database: SqliteDatabase,
-  queue: WriteQueue,
-  openAnother: () => SqliteDatabase,
-): OrderParts {
-  return { orders: createOrders(database, queue), list: createListReader(database, openAnother) };
+export function createOrderParts(host: Host): OrderParts {
+  return { orders: createOrders(host.database, host.queue), list: createListReader(host) };
 }
 
 /**
@@ -99,20 +94,12 @@ export function createFileOrders(file: SqliteFile<OrderParts>): SqliteFileOrderS
   };
 }
 
-/** The most recent list, and what it shows: the puts of this process so far. */
-interface Remembered {
-  readonly version: string;
-  readonly orders: ListedOrders;
-  readonly puts: number;
-  readonly checkedMs: number;
-}
-
 /** Remembers the most recent list, so that it is read again only after a change. */
 function createFileList({ reader }: SqliteFile<OrderParts>) {
   /** How many puts this process has done. The list must show all of them. */
   let puts = 0;
   let readings = 0;
-  let last: Remembered | undefined;
+  let last: { version: string; orders: ListedOrders; puts: number; checkedMs: number } | undefined;
   let checking: { readonly puts: number; readonly found: Promise<ListedOrders> } | undefined;
 
   async function check(): Promise<ListedOrders> {
@@ -125,20 +112,10 @@ function createFileList({ reader }: SqliteFile<OrderParts>) {
     } catch (error) {
       // While the disk hangs, no order can change.
       if (!isLate(error) || last?.puts !== puts) throw error;
+    } finally {
+      if (checking?.puts === before.puts) checking = undefined;
     }
     return last.orders;
-  }
-
-  function checkOnce(): Promise<ListedOrders> {
-    if (checking?.puts === puts) return checking.found;
-    const begun = {
-      puts,
-      found: check().finally(() => {
-        if (checking === begun) checking = undefined;
-      }),
-    };
-    checking = begun;
-    return begun.found;
   }
 
   function pagesOf(version: string): OrderPages {
@@ -162,10 +139,7 @@ function createFileList({ reader }: SqliteFile<OrderParts>) {
     };
   }
 
-  /**
-   * Ends a reading. If the disk hangs, tries again later, because an open snapshot lets the log
-   * grow.
-   */
+  /** Ends a reading, even if the disk hangs now, because an open snapshot lets the log grow. */
   function end(reading: number): void {
     reader.list.end(reading).catch((error) => {
       if (isLate(error)) setTimeout(end, CHANGES_LISTED_AFTER_MS, reading).unref();
@@ -174,8 +148,10 @@ function createFileList({ reader }: SqliteFile<OrderParts>) {
 
   return {
     list(): ListedOrders | Promise<ListedOrders> {
-      if (last === undefined || last.puts !== puts) return checkOnce();
-      return performance.now() - last.checkedMs < CHANGES_LISTED_AFTER_MS ? last.orders : checkOnce();
+      const isNew = last?.puts === puts && performance.now() - last.checkedMs < CHANGES_LISTED_AFTER_MS;
+      if (last !== undefined && isNew) return last.orders;
+      if (checking?.puts !== puts) checking = { puts, found: check() };
+      return checking.found;
     },
 
     /** Makes the next list show a change by this process. */

@@ -1,4 +1,5 @@
-import { isResult, prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
+import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
+import { isResult } from '../../databases/sqlite/failure.js';
 import type { WriteQueue } from '../../databases/sqlite/group-commit.js';
 import type { ImportedRecord, ImportOutcome } from '../store.js';
 import { COLUMN_NAMES, COUNT_REVISION, valuesOf } from './table.js';

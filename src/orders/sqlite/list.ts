@@ -1,4 +1,5 @@
 import { prepare, rollback, type SqliteDatabase } from '../../databases/sqlite/database.js';
+import type { Host } from '../../databases/sqlite/worker.js';
 import { INT64_MAX, INT64_MIN, type Order, type OrderId } from '../order.js';
 import type { OrderRecord } from '../record.js';
 import { orderOf, ROW_AS_JSON, recordOf, SELECT_REVISION } from './table.js';
@@ -86,10 +87,10 @@ export interface ListReader {
  * its own. The handle is then kept for a later reading and not closed: libsql closes the file of a
  * closed handle only after all statements of the handle have been garbage-collected.
  */
-export function createListReader(database: SqliteDatabase, openAnother: () => SqliteDatabase): ListReader {
+export function createListReader({ database, openAnother }: Host): ListReader {
   const selectRevision = prepare(database, SELECT_REVISION);
   const selectSome = prepare(database, 'SELECT * FROM orders ORDER BY id LIMIT ?');
-  const idle: (() => Generator<Uint8Array, undefined>)[] = [];
+  const idle: PageReader[] = [];
   const readings = new Map<number, Generator<Uint8Array, undefined>>();
 
   function* read(): Generator<Uint8Array, undefined> {
@@ -124,7 +125,9 @@ export function createListReader(database: SqliteDatabase, openAnother: () => Sq
   };
 }
 
-function preparePages(database: SqliteDatabase): () => Generator<Uint8Array, undefined> {
+type PageReader = () => Generator<Uint8Array, undefined>;
+
+function preparePages(database: SqliteDatabase): PageReader {
   const select = prepare(database, SERIALIZED_PAGE);
   const encoder = new TextEncoder();
   return () =>

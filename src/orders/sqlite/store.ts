@@ -1,12 +1,11 @@
 import { checkDatabase, prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
-import { prepareFile } from '../../databases/sqlite/file.js';
+import { prepareFile } from '../../databases/sqlite/durability.js';
 import { createWriteQueue, type WriteQueue } from '../../databases/sqlite/group-commit.js';
-import type { CancelOutcome, ShipOutcome } from '../cancellation.js';
+import { type CancelOutcome, cancelOutcome, type OrderStatus, type ShipOutcome, shipOutcome } from '../cancellation.js';
 import type { Order, OrderId } from '../order.js';
 import { type OrderInput, type OrderRecord, toOrderRecords } from '../record.js';
-import { isReplacing, type OwnedOrderStore, type PutOptions, type PutOutcome } from '../store.js';
-import { ORDERS_SCHEMA, orderOf, recordOf, SELECT_REVISION } from './table.js';
-import { prepareWrites } from './writes.js';
+import { firstTaken, isReplacing, type OwnedOrderStore, type PutOptions, type PutOutcome } from '../store.js';
+import { COLUMN_NAMES, COUNT_REVISION, ORDERS_SCHEMA, orderOf, recordOf, SELECT_REVISION, valuesOf } from './table.js';
 
 /**
  * An {@link OwnedOrderStore} over a SQLite handle. A change is on disk before the store reports it
@@ -48,12 +47,31 @@ export function createSqliteOrderStore(database: SqliteDatabase): SqliteOrderSto
 
 /** Creates an order store over a prepared database. Each write becomes part of a commit of the queue. */
 export function createOrders(database: SqliteDatabase, { write, idle }: WriteQueue): SqliteOrderStore {
-  const writes = prepareWrites(database);
   const selectRevision = prepare(database, SELECT_REVISION);
+  const countRevision = prepare(database, COUNT_REVISION);
   const selectAll = prepare(database, 'SELECT * FROM orders ORDER BY id');
   const selectOne = prepare(database, 'SELECT * FROM orders WHERE id = ?');
+  const selectStatus = prepare(database, 'SELECT status FROM orders WHERE id = ?');
+  const updateStatus = prepare(database, 'UPDATE orders SET status = ? WHERE id = ?');
+  const upsert = prepare(
+    database,
+    `INSERT OR REPLACE INTO orders (${COLUMN_NAMES}) VALUES (${COLUMN_NAMES.map(() => '?')})`,
+  );
   let listed: { readonly revision: unknown; readonly orders: readonly Order[] } | undefined;
   let checkedMs = Number.NEGATIVE_INFINITY;
+
+  function statusOf(id: OrderId): OrderStatus | undefined {
+    const status = selectStatus.get(id)?.['status'];
+    return status === undefined ? undefined : String(status);
+  }
+
+  function putAll(records: readonly OrderRecord[], replace: boolean): PutOutcome {
+    const id = replace ? undefined : firstTaken(records, (id) => statusOf(id) !== undefined);
+    if (id !== undefined) return { outcome: 'exists', id };
+    for (const record of records) upsert.run(...valuesOf(record));
+    if (records.length > 0) countRevision.run();
+    return { outcome: 'stored', count: new Set(records.map(({ id }) => id)).size };
+  }
 
   return {
     list() {
@@ -69,14 +87,25 @@ export function createOrders(database: SqliteDatabase, { write, idle }: WriteQue
       return listed.orders;
     },
 
-    cancel: (id) => write(() => writes.cancel(id)),
-    ship: (id) => write(() => writes.ship(id)),
+    cancel: (id) =>
+      write(() => {
+        const outcome = cancelOutcome(statusOf(id));
+        if (outcome === 'cancelled') updateStatus.run('cancelled', id);
+        return outcome;
+      }),
+
+    ship: (id) =>
+      write(() => {
+        const outcome = shipOutcome(statusOf(id));
+        if (outcome === 'shipped') updateStatus.run('shipped', id);
+        return outcome;
+      }),
 
     async put(orders, options) {
       const replace = isReplacing(options);
       const records = toOrderRecords(orders);
       try {
-        return await write(() => writes.put(records, replace));
+        return await write(() => putAll(records, replace));
       } finally {
         checkedMs = Number.NEGATIVE_INFINITY;
       }

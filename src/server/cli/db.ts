@@ -1,15 +1,15 @@
-import { existsSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
 import { syncEveryCommit } from '../../databases/sqlite/durability.js';
+import { failureOf } from '../../databases/sqlite/failure.js';
 import { type CommandResult, done, failed, misused } from '../command-result.js';
 import { readSettings } from '../config/read-settings.js';
 import { printable } from '../log/printable.js';
 import { backUp } from '../storage/backup.js';
-import { contentRefusal, withUnmigratedFile } from '../storage/contents.js';
-import { refusalOf } from '../storage/file-check.js';
+import { checkContents, withUnmigratedFile } from '../storage/existing-file.js';
 import { SCHEMAS } from '../storage/program-parts.js';
 import { restore } from '../storage/restore.js';
-import { IN_MEMORY, noSuchDatabase, reasonOf, troubleOf } from '../storage/sqlite.js';
+import { IN_MEMORY } from '../storage/sqlite.js';
 import { type Command, type Invocation, settingOptions } from './command.js';
 import { MEMORY_IS_LOST } from './with-storage.js';
 
@@ -22,7 +22,7 @@ export const dbCommands: readonly Command[] = [
     operands: [],
     options: FILE_OPTIONS,
     examples: ['db check --db shop.db'],
-    run: (invocation) => withExisting(invocation, check),
+    run: (invocation) => withFile(invocation, check),
   },
   {
     name: 'db backup',
@@ -30,7 +30,7 @@ export const dbCommands: readonly Command[] = [
     operands: ['FILE'],
     options: FILE_OPTIONS,
     examples: ['db backup copy.db'],
-    run: (invocation) => withExisting(invocation, (file) => backUp(file, invocation.operands[0] ?? '')),
+    run: (invocation) => withFile(invocation, (file) => backUp(file, invocation.operands[0] ?? '')),
   },
   {
     name: 'db restore',
@@ -45,32 +45,17 @@ export const dbCommands: readonly Command[] = [
 const NO_FILE =
   'the db commands need an SQLite file, but the settings name a PostgreSQL database; name a file with --db, or use pg_dump and pg_restore';
 
-async function withFile(
-  invocation: Invocation,
-  work: (file: string) => CommandResult | Promise<CommandResult>,
-): Promise<CommandResult> {
+async function withFile(invocation: Invocation, work: (file: string) => CommandResult): Promise<CommandResult> {
   const read = readSettings(invocation, ['db', 'databaseUrl']);
   if (!read.ok) return misused(read.mistake);
   const { db: file, databaseUrl } = read.settings;
   if (databaseUrl !== undefined) return misused(NO_FILE);
   if (file === IN_MEMORY) return misused(MEMORY_IS_LOST);
   try {
-    return await work(file);
+    return work(file);
   } catch (error) {
-    return failed(troubleOf(error, file, 'read') ?? `${file}: ${reasonOf(error)}`);
+    return failed(failureOf(error, file, 'read').message);
   }
-}
-
-/** Runs `work` on a file that must exist. */
-function withExisting(
-  invocation: Invocation,
-  work: (file: string) => CommandResult | Promise<CommandResult>,
-): Promise<CommandResult> {
-  return withFile(invocation, (file) => {
-    if (!existsSync(file)) return failed(noSuchDatabase(file));
-    const refusal = refusalOf(file);
-    return refusal === undefined ? work(file) : failed(`${file}: ${reasonOf(refusal)}`);
-  });
 }
 
 /**
@@ -82,8 +67,7 @@ function check(file: string): CommandResult {
     const { database, versions } = opened;
     const synchronous = Number(syncEveryCommit(database));
     database.exec('BEGIN');
-    const refusal = contentRefusal(file, opened);
-    if (refusal !== undefined) return failed(refusal);
+    checkContents(opened, file);
     const report = { ...reportOn(file, database, versions), synchronous };
     return done(describe(report), report);
   });

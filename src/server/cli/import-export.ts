@@ -1,11 +1,11 @@
 import { createReadStream, fstatSync, openSync } from 'node:fs';
 import type { Readable } from 'node:stream';
+import { failureOf } from '../../databases/sqlite/failure.js';
 import { serializeRecord } from '../../orders/json.js';
 import type { ImportedRecord } from '../../orders/store.js';
 import { type CommandResult, done, failed, misused } from '../command-result.js';
 import { messageOf } from '../log/message-of.js';
 import { writeText } from '../log/write-text.js';
-import { troubleOf } from '../storage/sqlite.js';
 import type { Storage } from '../storage/storage.js';
 import type { Invocation } from './command.js';
 import { CSV_HEAD, serializeCsvRow } from './import/csv.js';
@@ -85,7 +85,7 @@ async function store(
         return refused(imported.line, `the id ${imported.id} is already stored; use --replace to overwrite it`);
       case 'unknown': {
         const { cause } = imported;
-        const reason = troubleOf(cause, storage.name, 'write') ?? messageOf(cause);
+        const reason = failureOf(cause, storage.name, 'write').message;
         return failed(
           `it is unknown whether the orders were imported: ${reason}; run orders list before you import them again`,
         );

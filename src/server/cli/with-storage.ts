@@ -1,9 +1,9 @@
+import { failureOf } from '../../databases/sqlite/failure.js';
 import { type CommandResult, failed, misused } from '../command-result.js';
 import { readSettings } from '../config/read-settings.js';
 import type { SettingName, Settings } from '../config/settings.js';
-import { messageOf } from '../log/message-of.js';
 import { openStorage } from '../storage/open.js';
-import { IN_MEMORY, troubleOf } from '../storage/sqlite.js';
+import { IN_MEMORY } from '../storage/sqlite.js';
 import type { Storage } from '../storage/storage.js';
 import { type Invocation, settingOptions } from './command.js';
 
@@ -39,7 +39,7 @@ export async function withStorage(
   const { data: storage } = open;
   const outcome = await Promise.resolve(storage)
     .then((storage) => work(storage, settings))
-    .catch((error) => failed(troubleOf(error, storage.name, 'use') ?? `${storage.name}: ${messageOf(error)}`));
+    .catch((error) => failed(failureOf(error, storage.name, 'use').message));
   await (discards && outcome.outcome === 'failed' ? storage.discard() : storage.close());
   return outcome;
 }

@@ -1,11 +1,10 @@
 import { closeSync, fsyncSync, lstatSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { isResult } from '../../databases/sqlite/database.js';
 import { createPrivately } from '../../databases/sqlite/driver.js';
-import { failureOf, SqliteFileError, textOf } from '../../databases/sqlite/failure.js';
+import { failureOf, isResult, SqliteFileError, textOf } from '../../databases/sqlite/failure.js';
 import { type CommandResult, done, failed } from '../command-result.js';
 import { randomBase62 } from '../keys/api-key.js';
-import { contentRefusal, withUnmigratedFile } from './contents.js';
+import { checkContents, withUnmigratedFile } from './existing-file.js';
 
 /**
  * Copies a database to a new file. The file gets its name only when the copy is complete and on
@@ -41,8 +40,7 @@ export function withCopy(file: string, target: string, work: (copy: string) => C
         throw isOfSource(error) ? error : failureOf(error, target, 'write');
       }
     });
-    const refusal = withUnmigratedFile(copy, (opened) => contentRefusal(file, opened), target);
-    if (refusal !== undefined) return failed(refusal);
+    withUnmigratedFile(copy, (opened) => checkContents(opened, file), target);
     // VACUUM INTO does not sync its file.
     sync(copy, 'r+');
     return work(copy);
@@ -55,12 +53,7 @@ export function withCopy(file: string, target: string, work: (copy: string) => C
 
 /** Whether a copy has failed because of the file that is read. */
 function isOfSource(error: unknown): boolean {
-  if (isResult(error, 'busy') || isResult(error, 'damaged') || isResult(error, 'not_a_database')) return true;
-  if (!(error instanceof Error)) return false;
-  // The extended results SQLITE_IOERR_READ and SQLITE_IOERR_SHORT_READ. The first property is of
-  // node:sqlite, the second of libsql and better-sqlite3.
-  if ('errcode' in error) return error.errcode === 266 || error.errcode === 522;
-  return 'code' in error && String(error.code).endsWith('_READ');
+  return isResult(error, 'busy') || isResult(error, 'damaged') || isResult(error, 'not_a_database');
 }
 
 /**

@@ -1,8 +1,9 @@
 import { realpathSync } from 'node:fs';
+import { failureOf } from '../../databases/sqlite/failure.js';
 import type { Settings } from '../config/settings.js';
 import type { PostgresStorageOptions } from './postgres.js';
 import { LOCK_SUFFIX, lockForServer } from './server-lock.js';
-import { IN_MEMORY, openNamedSqliteStorage, openServerSqliteStorage, reasonOf, troubleOf } from './sqlite.js';
+import { IN_MEMORY, openServerSqliteStorage, openSqliteStorage } from './sqlite.js';
 import type { OpenOutcome, ServerStorage } from './storage.js';
 
 export type StorageSettings = Pick<Settings, 'db' | 'databaseUrl'>;
@@ -10,7 +11,7 @@ export type StorageSettings = Pick<Settings, 'db' | 'databaseUrl'>;
 /** Opens the storage for a command. With `create`, creates a missing storage. */
 export async function openStorage({ db, databaseUrl }: StorageSettings, create: boolean): Promise<OpenOutcome> {
   if (databaseUrl !== undefined) return openPostgres(databaseUrl, { create });
-  return openNamedSqliteStorage(db, { create });
+  return openSqliteStorage(db, { create });
 }
 
 /**
@@ -28,7 +29,7 @@ export async function openServerStorage({ db, databaseUrl }: StorageSettings): P
     // Resolves symbolic links, so that all names of a file share one lock.
     unlock = lockForServer(realpathSync(db));
   } catch (error) {
-    refusal = troubleOf(error, db + LOCK_SUFFIX, 'open') ?? `cannot open ${db}${LOCK_SUFFIX}: ${reasonOf(error)}`;
+    refusal = failureOf(error, db + LOCK_SUFFIX, 'open').message;
   }
   if (unlock === undefined) {
     await data.close();

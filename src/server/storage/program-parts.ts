@@ -1,6 +1,5 @@
-import type { SqliteDatabase } from '../../databases/sqlite/database.js';
-import type { WriteQueue } from '../../databases/sqlite/group-commit.js';
 import type { Schemas } from '../../databases/sqlite/migration.js';
+import type { Host } from '../../databases/sqlite/worker.js';
 import { createOrderParts, type OrderParts } from '../../orders/sqlite/hosted.js';
 import { ORDERS_SCHEMA } from '../../orders/sqlite/table.js';
 import { createKeyTable, type KeyTable } from '../keys/sqlite.js';
@@ -25,14 +24,10 @@ export interface ProgramParts extends OrderParts {
 }
 
 /** Creates the objects of a worker. All their writes share commits. */
-export function createProgramParts(
-  database: SqliteDatabase,
-  queue: WriteQueue,
-  openAnother: () => SqliteDatabase,
-): ProgramParts {
+export function createProgramParts(host: Host): ProgramParts {
   return {
-    ...createOrderParts(database, queue, openAnother),
-    keys: createKeyTable(database, queue),
-    quotas: createQuotaTable(database, queue),
+    ...createOrderParts(host),
+    keys: createKeyTable(host.database, host.queue),
+    quotas: createQuotaTable(host.database, host.queue),
   };
 }

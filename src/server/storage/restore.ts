@@ -1,12 +1,13 @@
 import { existsSync, realpathSync, rmSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { isResult, prepare } from '../../databases/sqlite/database.js';
+import { prepare } from '../../databases/sqlite/database.js';
 import { openSqliteDatabase } from '../../databases/sqlite/driver.js';
+import { failureOf, isResult } from '../../databases/sqlite/failure.js';
+import { isOurs } from '../../databases/sqlite/migration.js';
 import { type CommandResult, done, failed } from '../command-result.js';
 import { putInPlace, withCopy } from './backup.js';
-import { fileRefusal, journalRefusal, refusalOf } from './file-check.js';
+import { checkKind } from './existing-file.js';
 import { lockForServer } from './server-lock.js';
-import { reasonOf } from './sqlite.js';
 
 /**
  * Replaces a database with a copy of a backup, and removes the log and the journal of the old
@@ -17,15 +18,12 @@ export function restore(backup: string, file: string): CommandResult {
   // Replaces the file to which a symbolic link points, not the link.
   const target = existsSync(file) ? realpathSync(file) : resolve(file);
   if (realpathSync(backup) === target) return failed(`${backup} is the database itself; move it to another name first`);
-  const refusal = refusalOf(backup);
-  if (refusal !== undefined) return failed(`${backup}: ${reasonOf(refusal)}`);
-  const objection = fileRefusal(target);
-  if (objection !== undefined) return failed(`${file}: ${reasonOf(objection)}`);
+  checkKind(target);
   const unlock = lockForServer(target);
   if (unlock === undefined) return failed(`a server runs on ${file}; stop it first`);
   try {
     return withCopy(backup, target, (copy) => {
-      if (!endLog(target)) return failed(`another process uses ${file}; wait for it or stop it, then try again`);
+      if (!endLog(target, file)) return failed(`another process uses ${file}; wait for it or stop it, then try again`);
       const bytes = putInPlace(copy, target);
       return done(`restored ${file} from ${backup}, ${bytes} bytes`, { file, backup, bytes });
     });
@@ -37,15 +35,14 @@ export function restore(backup: string, file: string): CommandResult {
 /**
  * Removes the log and the journal of the old database, because SQLite would apply them to the new
  * one. They are first applied to the old database, so that a restore interrupted here leaves it
- * complete. If the old database is damaged, or its journal is not its own, they are only removed.
- * Returns `false` if the database is in use.
+ * complete. If the old database is damaged, they are only removed. Returns `false` if the database
+ * is in use. Throws an error that calls the database `name` if it belongs to another program.
  */
-function endLog(file: string): boolean {
-  if (existsSync(file) && journalRefusal(file) === undefined) {
+function endLog(file: string, name: string): boolean {
+  if (existsSync(file)) {
     const database = openSqliteDatabase(file);
     try {
-      // This statement applies the journal. The next one applies it only if the file has a log.
-      prepare(database, 'SELECT 1 FROM sqlite_schema LIMIT 1').all();
+      isOurs(database);
       const [row] = prepare(database, 'PRAGMA journal_mode = DELETE').all();
       // SQLite removes the log only if this is the only connection. Otherwise the log stays, and no
       // error is thrown.
@@ -53,6 +50,7 @@ function endLog(file: string): boolean {
       database.exec('BEGIN EXCLUSIVE; ROLLBACK');
     } catch (error) {
       if (isResult(error, 'busy')) return false;
+      if (!isResult(error, 'damaged')) throw failureOf(error, name, 'open');
     } finally {
       database.close();
     }

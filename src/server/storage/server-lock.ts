@@ -1,5 +1,5 @@
-import { isResult } from '../../databases/sqlite/database.js';
 import { openSqliteDatabase } from '../../databases/sqlite/driver.js';
+import { isResult } from '../../databases/sqlite/failure.js';
 
 /**
  * The suffix of the lock file beside a database. The lock file stays empty. It is not removed while

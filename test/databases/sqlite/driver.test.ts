@@ -28,13 +28,6 @@ function driver(name: string) {
   };
 }
 
-function withNodeVersion(t: TestContext, version: string): void {
-  const descriptor = Object.getOwnPropertyDescriptor(process, 'versions');
-  assert.ok(descriptor);
-  t.after(() => Object.defineProperty(process, 'versions', descriptor));
-  Object.defineProperty(process, 'versions', { ...descriptor, value: { ...process.versions, node: version } });
-}
-
 function openedBy(file: string): unknown {
   return Reflect.get(openSqliteDatabase(file), 'opened');
 }
@@ -47,12 +40,10 @@ test('openSqliteDatabase opens a file with an installed driver, and an order can
   database.close();
 });
 
-test("Node's own driver is preferred to libsql, and libsql is preferred to better-sqlite3", (t) => {
-  withNodeVersion(t, '22.13.0');
+test("Node's own driver is preferred to libsql", (t) => {
   const modules: Record<string, unknown> = {
     'node:sqlite': { DatabaseSync: driver('node:sqlite') },
     libsql: driver('libsql'),
-    'better-sqlite3': driver('better-sqlite3'),
   };
   installOnly(t, modules);
   for (const name of Object.keys(modules)) {
@@ -60,18 +51,6 @@ test("Node's own driver is preferred to libsql, and libsql is preferred to bette
     assert.equal(openedBy(file), `${file} by ${name}`);
     delete modules[name];
   }
-});
-
-test('better-sqlite3 13 is not loaded on Node 20, because it would crash the process', (t) => {
-  withNodeVersion(t, '20.19.0');
-  const modules = { 'better-sqlite3': driver('better-sqlite3'), 'better-sqlite3/package.json': { version: '13.0.1' } };
-  const asked = installOnly(t, modules);
-  assert.throws(() => openSqliteDatabase(temporaryFile()), /no SQLite driver found/);
-  assert.ok(!asked.includes('better-sqlite3'));
-
-  modules['better-sqlite3/package.json'].version = '12.9.0';
-  const file = temporaryFile();
-  assert.equal(openedBy(file), `${file} by better-sqlite3`);
 });
 
 test('without a driver, the error names what to install', (t) => {
@@ -87,7 +66,7 @@ test('if a driver fails to open the file, its error is reported, and no other dr
       throw new Error(`cannot open ${file}`);
     }
   }
-  installOnly(t, { libsql: Failing, 'better-sqlite3': driver('better-sqlite3') });
+  installOnly(t, { 'node:sqlite': { DatabaseSync: Failing }, libsql: driver('libsql') });
   const file = temporaryFile();
   assert.throws(() => openSqliteDatabase(file), {
     name: 'SqliteFileError',

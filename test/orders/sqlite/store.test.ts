@@ -44,7 +44,7 @@ for (const { name, open } of sqliteDrivers) {
         const database = open(temporaryFile());
         database.exec('PRAGMA synchronous = OFF');
         const deaf = wrapDatabase(database, { exec: (sql) => database.exec(sql.replace(setting, '')) });
-        const message = `database: SQLite reports ${found} instead of wal, 2 (FULL); put the file on a local file system`;
+        const message = `SQLite reports ${found} instead of wal, 2 (FULL); put the file on a local file system`;
         assert.throws(() => createSqliteOrderStore(deaf), { name: 'Error', message });
         database.close();
       });
@@ -61,7 +61,7 @@ for (const { name, open } of sqliteDrivers) {
     test('a file that is not a SQLite file is rejected with a clear message, and left unchanged', () => {
       const file = temporaryFile();
       writeFileSync(file, 'orders, but as text. '.repeat(100));
-      assertRefused(file, 'database: the file is not a SQLite database');
+      assertRefused(file, 'the file is not a SQLite database; name another file, or restore a backup with db restore');
     });
 
     test('a file with tables of another program is rejected with a clear message, and left unchanged', () => {
@@ -69,10 +69,7 @@ for (const { name, open } of sqliteDrivers) {
       const database = open(file);
       database.exec('CREATE TABLE orders (id INTEGER PRIMARY KEY, note TEXT)');
       database.close();
-      assertRefused(
-        file,
-        'database: the file is not an order database, because it holds other tables; use a separate file',
-      );
+      assertRefused(file, 'the file is not an order database, because it holds other tables; use a separate file');
     });
 
     test('a file that a newer version wrote is rejected with a clear message, and left unchanged', () => {
@@ -83,7 +80,7 @@ for (const { name, open } of sqliteDrivers) {
       database.close();
       assertRefused(
         file,
-        'database: its orders schema has version 99, but this program knows only versions up to 3; use a newer store-orders',
+        'its orders schema has version 99, but this program knows only versions up to 3; use a newer store-orders',
       );
     });
 

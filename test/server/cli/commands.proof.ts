@@ -189,7 +189,7 @@ test('if the database fails, a command prints one line and exits 1', async () =>
   database.exec("CREATE TRIGGER full BEFORE INSERT ON keys BEGIN SELECT RAISE(ABORT, 'the disk is full'); END");
   database.close();
   const { code, stdout, stderr } = await run(['keys', 'create', '--plan', 'free'], { cwd });
-  assert.deepEqual([code, stdout, stderr], [1, '', 'store-orders: store-orders.db: the disk is full\n']);
+  assert.deepEqual([code, stdout, stderr], [1, '', 'store-orders: cannot use store-orders.db: the disk is full\n']);
 });
 
 test('a command refuses a file that does not belong to this program, and leaves the file unchanged', async () => {
@@ -200,9 +200,9 @@ test('a command refuses a file that does not belong to this program, and leaves 
   writeFileSync(join(cwd, 'text.db'), 'no database at all, '.repeat(100));
   mkdirSync(join(cwd, 'directory.db'));
   for (const [file, says] of [
-    ['foreign.db', /^store-orders: cannot open the database foreign\.db: .*holds other tables/],
-    ['text.db', /^store-orders: cannot open the database text\.db: /],
-    ['directory.db', /^store-orders: cannot open the database directory\.db: /],
+    ['foreign.db', /^store-orders: cannot (open|read) foreign\.db: .*holds other tables/],
+    ['text.db', /^store-orders: cannot (open|read) text\.db: /],
+    ['directory.db', /^store-orders: cannot (open|read) directory\.db: /],
     ['absent/new.db', /^store-orders: cannot create the database absent\/new\.db; check that its directory exists/],
   ] as const) {
     for (const command of [

@@ -52,18 +52,6 @@ const FILES: readonly { readonly name: string; readonly says: RegExp; make(file:
     make: (file) => exec(file, 'PRAGMA journal_mode = WAL', 'CREATE TABLE cats (name TEXT)'),
   },
   {
-    name: 'a large database of another program after a crash',
-    says: FOREIGN,
-    make: (file) =>
-      crash(
-        file,
-        'CREATE TABLE cats (name TEXT)',
-        'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 99) INSERT INTO cats SELECT hex(zeroblob(20000)) FROM n',
-        'PRAGMA journal_mode = WAL',
-        "INSERT INTO cats VALUES ('Tom')",
-      ),
-  },
-  {
     name: 'a file that records a newer version of its order tables',
     says: NEWER,
     async make(file) {
@@ -105,7 +93,7 @@ for (const [index, { name, says, make }] of FILES.entries()) {
       });
       assert.deepEqual([code, stdout], [1, ''], command);
       assert.match(stderr, says, command);
-      assert.match(stderr, /^store-orders: (?:cannot open the database )?file\.db: [^\n]+\n$/, command);
+      assert.match(stderr, /^store-orders: cannot (?:open|read) file\.db: [^\n]+\n$/, command);
       assert.deepEqual(contents(cwd), before, command);
     }
   });
@@ -149,7 +137,7 @@ test('a migration that fails midway leaves the file unchanged', async () => {
   for (const file of ['keyless.db', 'new.db']) {
     const { code, stderr } = await run(['keys', 'list', '--db', file], { cwd });
     assert.equal(code, 1);
-    assert.equal(stderr, `store-orders: cannot open the database ${file}: table quotas already exists\n`);
+    assert.equal(stderr, `store-orders: cannot open ${file}: table quotas already exists\n`);
     assert.deepEqual(contents(cwd), before);
   }
 });
@@ -175,19 +163,9 @@ function exec(file: string, ...statements: readonly string[]): void {
   database.close();
 }
 
-/**
- * Creates a database file as a killed process leaves it: copies the file while it is still open.
- */
-function crash(file: string, ...statements: readonly string[]): void {
-  const living = `${file}.living`;
-  const database = openSqliteDatabase(living);
-  for (const statement of statements) database.exec(statement);
-  for (const suffix of ['', '-wal', '-shm']) copyFileSync(living + suffix, file + suffix);
-  database.close();
-}
-
 /** Returns the bytes of each file in a directory, by file name. */
 function contents(directory: string): Readonly<Record<string, string>> {
-  const names = readdirSync(directory).filter((name) => !name.includes('.living'));
-  return Object.fromEntries(names.map((name) => [name, readFileSync(join(directory, name)).toString('latin1')]));
+  return Object.fromEntries(
+    readdirSync(directory).map((name) => [name, readFileSync(join(directory, name)).toString('latin1')]),
+  );
 }
