@@ -32,7 +32,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'testing/audits': ['limits', 'orders', 'testing/suites'],
   server: [],
   'server/log': ['http', 'orders'],
-  'server/config': ['orders'],
+  'server/config': ['orders', 'server'],
   'server/docs/browser': ['orders', 'server/docs'],
   'server/docs': ['http', 'http/list', 'http/openapi', 'limits'],
   'server/keys': ['databases/postgres', 'databases/sqlite', 'http', 'limits', 'orders/sqlite'],

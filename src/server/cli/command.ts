@@ -1,6 +1,6 @@
-import { type ParseArgsConfig, parseArgs } from 'node:util';
+import { parseArgs } from 'node:util';
 import { getDefault } from 'valibot';
-import type { CommandResult } from '../command-result.js';
+import { type CommandResult, Misuse } from '../command-result.js';
 import { CONFIG_VARIABLE, type SettingSources } from '../config/read-settings.js';
 import { type SettingName, settingsSchema, settingText } from '../config/settings.js';
 
@@ -42,11 +42,10 @@ export interface Invocation extends SettingSources {
   readonly operands: readonly string[];
 }
 
-export type ParsedCommand =
-  | { readonly ok: true; readonly invocation: Invocation }
-  | { readonly ok: false; readonly message: string };
-
 export const PROGRAM = 'store-orders';
+
+/** The largest number that an option can have. */
+const MOST = 1_000_000_000;
 
 const COMMON_OPTIONS: Readonly<Record<string, CommandOption>> = {
   json: { about: 'print one JSON value, for scripts' },
@@ -57,77 +56,70 @@ export function optionsOf(command: Command): ReadonlyMap<string, CommandOption> 
   return new Map(Object.entries({ ...command.options, ...COMMON_OPTIONS }));
 }
 
-/** Checks the arguments of a command against its operands and options. */
+/** Checks the arguments of a command against its operands and options. Throws a {@link Misuse}. */
 export function parseCommand(
   command: Command,
   args: readonly string[],
   environment: SettingSources['environment'],
-): ParsedCommand {
+): Invocation {
   const options = optionsOf(command);
+  const types = Array.from(
+    options,
+    ([name, { value }]) => [name, { type: value === undefined ? 'boolean' : 'string' }] as const,
+  );
   // With `strict`, Node.js would name a wrong option only in the text of an error.
-  const { values, positionals, tokens } = parseArgs({
+  const { positionals: operands, tokens } = parseArgs({
     args: [...args],
-    options: Object.fromEntries(Array.from(options, ([name, option]) => [name, parsedAs(option)] as const)),
+    options: Object.fromEntries(types),
     allowPositionals: true,
     strict: false,
     tokens: true,
   });
-  const help = `run "${PROGRAM} ${command.name} --help"`;
+  const flags = new Map<string, string | true>();
   for (const token of tokens) {
-    const mistake = token.kind === 'option' ? mistakeIn(token, options, help) : undefined;
-    if (mistake !== undefined) return { ok: false, message: mistake };
+    if (token.kind !== 'option') continue;
+    const { name, rawName, value, inlineValue } = token;
+    const option = options.get(name);
+    if (option === undefined) throw unknownOption(command, name, rawName);
+    if (option.value === undefined && value !== undefined) throw misuse(command, `${rawName} takes no value`);
+    if (option.value !== undefined && (value === undefined || (!inlineValue && value.startsWith('-')))) {
+      throw misuse(command, `missing value: ${rawName}=${option.value}`);
+    }
+    flags.set(name, value ?? true);
   }
-  const flags = new Map(
-    Object.entries(values).map(([name, value]) => [name, typeof value === 'string' ? value : (true as const)]),
-  );
-  const mistake = missingOrTooMany(command, positionals, flags);
-  if (mistake !== undefined) return { ok: false, message: `${mistake}; ${help}` };
-  return { ok: true, invocation: { flags, operands: positionals, environment } };
-}
-
-function parsedAs({
-  value,
-  default: defaultValue,
-  env,
-}: CommandOption): NonNullable<ParseArgsConfig['options']>[string] {
-  const isFilledIn = defaultValue !== undefined && env === undefined;
-  return { type: value === undefined ? 'boolean' : 'string', ...(isFilledIn && { default: defaultValue }) };
-}
-
-function missingOrTooMany(
-  { operands: expected, options }: Command,
-  operands: readonly string[],
-  flags: Invocation['flags'],
-): string | undefined {
-  const missing = expected[operands.length];
-  if (missing !== undefined) return `missing ${missing}`;
-  const [unexpected] = operands.slice(expected.length);
-  if (unexpected !== undefined) return `unexpected argument${quoted(unexpected)}`;
-  const required = Object.entries(options).find(([name, { isRequired }]) => isRequired && !flags.has(name));
-  return required && `missing required option --${required[0]} ${required[1].value}`;
-}
-
-interface OptionToken {
-  readonly name: string;
-  readonly rawName: string;
-  readonly value: string | undefined;
-  readonly inlineValue: boolean | undefined;
-}
-
-function mistakeIn(token: OptionToken, options: ReadonlyMap<string, CommandOption>, help: string): string | undefined {
-  const { name, rawName, value, inlineValue } = token;
-  const option = options.get(name);
-  if (option === undefined) {
-    if (/^-[0-9]/.test(rawName)) return `unknown option ${rawName}; write -- before a negative number`;
-    const meant = nearest(name, options.keys());
-    return `unknown option ${rawName}; ${meant === undefined ? help : `did you mean --${meant}?`}`;
+  const missing = command.operands[operands.length];
+  if (missing !== undefined) throw misuse(command, `missing ${missing}`);
+  const [unexpected] = operands.slice(command.operands.length);
+  if (unexpected !== undefined) throw misuse(command, `unexpected argument${quoted(unexpected)}`);
+  for (const [name, { isRequired, value, default: defaultValue, env }] of options) {
+    if (flags.has(name)) continue;
+    if (isRequired) throw misuse(command, `missing required option --${name} ${value}`);
+    if (defaultValue !== undefined && env === undefined) flags.set(name, defaultValue);
   }
-  if (option.value === undefined) return value === undefined ? undefined : `${rawName} takes no value; ${help}`;
-  if (value === undefined || (!inlineValue && value.startsWith('--'))) {
-    return `missing value: ${rawName} ${option.value}; ${help}`;
-  }
-  if (inlineValue || !value.startsWith('-')) return undefined;
-  return `${rawName}: write ${rawName}=${value} for a value that begins with "-"`;
+  return { flags, operands, environment };
+}
+
+function unknownOption(command: Command, name: string, rawName: string): Misuse {
+  if (/^-[0-9]/.test(rawName)) return new Misuse(`unknown option ${rawName}; write -- before a negative number`);
+  const meant = nearest(name, optionsOf(command).keys());
+  const message = `unknown option ${rawName}`;
+  return meant === undefined ? misuse(command, message) : new Misuse(`${message}; did you mean --${meant}?`);
+}
+
+function misuse({ name }: Command, message: string): Misuse {
+  return new Misuse(`${message}; run "${PROGRAM} ${name} --help"`);
+}
+
+/**
+ * Returns the number of requests, keys and so on that an option names, or `undefined` if the option
+ * is absent.
+ */
+export function countOf({ flags }: Invocation, name: string): number | undefined {
+  const text = flags.get(name);
+  if (text === undefined) return undefined;
+  const count = /^[1-9][0-9]{0,9}$/.test(`${text}`) ? Number(text) : Number.NaN;
+  if (count <= MOST) return count;
+  throw new Misuse(`--${name}: expected a whole number from 1 to ${MOST}, not ${JSON.stringify(text)}`);
 }
 
 /** Quotes user input for a message. Omits API keys and URLs, which may contain a password. */
@@ -188,13 +180,9 @@ export function commandLine({ flags, environment }: Invocation, words: string): 
   const options = ['config', 'db', 'database-url', 'redis-url'].map((name) => {
     const value = flags.get(name);
     if (typeof value !== 'string') return '';
-    return ` --${name} ${value.includes('://') ? 'URL' : shellWord(value)}`;
+    if (value.includes('://')) return ` --${name} URL`;
+    // cmd.exe accepts only double quotes.
+    return ` --${name} ${/^[\w.:\\/-]+$/.test(value) ? value : `"${value}"`}`;
   });
   return `${program} ${words}${options.join('')}`;
-}
-
-/** Quotes one argument for the shell. cmd.exe accepts only double quotes. */
-function shellWord(text: string): string {
-  if (process.platform === 'win32') return /^[\w.:\\/-]+$/.test(text) ? text : `"${text}"`;
-  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

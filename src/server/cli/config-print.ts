@@ -1,8 +1,8 @@
-import { type CommandResult, done, misused } from '../command-result.js';
+import { type CommandResult, done } from '../command-result.js';
 import { readSettings } from '../config/read-settings.js';
 import { SETTING_NAMES } from '../config/settings.js';
 import { type Command, type Invocation, settingOptions } from './command.js';
-import { createTable } from './terminal.js';
+import { createTable } from './table.js';
 
 export const configCommand: Command = {
   name: 'config print',
@@ -14,19 +14,18 @@ export const configCommand: Command = {
 };
 
 function printConfig(invocation: Invocation): CommandResult {
-  const read = readSettings(invocation);
-  if (!read.ok) return misused(read.mistake);
-  const { settings, sources } = read;
+  const { settings, sources } = readSettings(invocation);
   const shown = SETTING_NAMES.map((name) => {
-    const source = sources.get(name);
-    const value = source === undefined ? (settings[name] ?? null) : source.value;
+    const [source, setting] = [sources.get(name), settings[name] ?? null];
+    // An object was parsed from a text, such as a URL.
+    const value = typeof setting === 'object' && source !== undefined ? source.value : setting;
     return {
       name,
       value: typeof value === 'string' ? withoutPasswords(value) : value,
       from: source?.label ?? 'default',
     };
   });
-  const table = createTable(process.stdout, [{ title: 'SETTING' }, { title: 'VALUE' }, { title: 'FROM' }]);
+  const table = createTable([{ title: 'SETTING' }, { title: 'VALUE' }, { title: 'FROM' }]);
   const rows = shown.map(({ name, value, from }) => [name, `${value ?? ''}`, from]);
   const json = Object.fromEntries(shown.map(({ name, value, from }) => [name, { value, from }]));
   return done(table(rows).join('\n'), json);

@@ -2,16 +2,14 @@ import { statSync } from 'node:fs';
 import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
 import { syncEveryCommit } from '../../databases/sqlite/durability.js';
 import { failureOf } from '../../databases/sqlite/failure.js';
-import { type CommandResult, done, failed, misused } from '../command-result.js';
-import { readSettings } from '../config/read-settings.js';
+import { type CommandResult, done, failed, Misuse } from '../command-result.js';
 import { printable } from '../log/printable.js';
 import { backUp } from '../storage/backup.js';
 import { checkContents, withUnmigratedFile } from '../storage/existing-file.js';
 import { SCHEMAS } from '../storage/program-parts.js';
 import { restore } from '../storage/restore.js';
-import { IN_MEMORY } from '../storage/sqlite.js';
 import { type Command, type Invocation, settingOptions } from './command.js';
-import { MEMORY_IS_LOST } from './with-storage.js';
+import { readStorageSettings } from './with-storage.js';
 
 const FILE_OPTIONS = settingOptions(['db']);
 
@@ -46,11 +44,8 @@ const NO_FILE =
   'the db commands need an SQLite file, but the settings name a PostgreSQL database; name a file with --db, or use pg_dump and pg_restore';
 
 async function withFile(invocation: Invocation, work: (file: string) => CommandResult): Promise<CommandResult> {
-  const read = readSettings(invocation, ['db', 'databaseUrl']);
-  if (!read.ok) return misused(read.mistake);
-  const { db: file, databaseUrl } = read.settings;
-  if (databaseUrl !== undefined) return misused(NO_FILE);
-  if (file === IN_MEMORY) return misused(MEMORY_IS_LOST);
+  const { db: file, databaseUrl } = readStorageSettings(invocation);
+  if (databaseUrl !== undefined) throw new Misuse(NO_FILE);
   try {
     return work(file);
   } catch (error) {

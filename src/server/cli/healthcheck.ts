@@ -1,7 +1,6 @@
-import { type CommandResult, misused } from '../command-result.js';
 import { readSettings } from '../config/read-settings.js';
 import { checkHealth } from '../process/healthcheck.js';
-import { type Command, type Invocation, settingOptions } from './command.js';
+import { type Command, settingOptions } from './command.js';
 
 export const healthcheckCommand: Command = {
   name: 'healthcheck',
@@ -12,10 +11,5 @@ export const healthcheckCommand: Command = {
     ...settingOptions(['host', 'port']),
   },
   examples: ['healthcheck', 'healthcheck --ready --port 3000'],
-  run: healthcheck,
+  run: (invocation) => checkHealth(readSettings(invocation, ['host', 'port']).settings, invocation.flags.has('ready')),
 };
-
-async function healthcheck(invocation: Invocation): Promise<CommandResult> {
-  const read = readSettings(invocation, ['host', 'port']);
-  return read.ok ? checkHealth(read.settings, invocation.flags.has('ready')) : misused(read.mistake);
-}

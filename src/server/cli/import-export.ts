@@ -3,58 +3,59 @@ import type { Readable } from 'node:stream';
 import { failureOf } from '../../databases/sqlite/failure.js';
 import { serializeRecord } from '../../orders/json.js';
 import type { ImportedRecord } from '../../orders/store.js';
-import { type CommandResult, done, failed, misused } from '../command-result.js';
+import { type CommandResult, done, failed, Misuse } from '../command-result.js';
 import { messageOf } from '../log/message-of.js';
 import { writeText } from '../log/write-text.js';
 import type { Storage } from '../storage/storage.js';
 import type { Invocation } from './command.js';
 import { CSV_HEAD, serializeCsvRow } from './import/csv.js';
-import { ImportMistake } from './import/mistake.js';
+import { ImportMistake } from './import/lines.js';
 import { readOrders } from './import/reader.js';
-import { createProgressBar } from './terminal.js';
 import { withStorage } from './with-storage.js';
 
 /** Orders in batches. No batch is empty. */
 export type Records = ReturnType<Storage['records']>;
 
+type Format = 'json' | 'csv';
+
 export async function importOrders(invocation: Invocation): Promise<CommandResult> {
   const [file = '-'] = invocation.operands;
   const statuses = readStatuses(invocation);
-  if (statuses === undefined) {
-    const given = JSON.stringify(invocation.flags.get('statuses'));
-    return misused(`--statuses: expected lower-case words separated by commas, such as returned,on_hold, not ${given}`);
-  }
-  const format = invocation.flags.get('format') ?? (file.endsWith('.csv') ? 'csv' : 'json');
-  if (!isFormat(format)) return misused(unknownFormat(format));
+  const format = readFormat(invocation, file.endsWith('.csv') ? 'csv' : 'json');
   const name = file === '-' ? 'stdin' : file;
-  let input: Input;
+  let input: Readable;
   try {
     input = openInput(file);
   } catch {
     return failed(`cannot read ${name}; check that the file exists`);
   }
-  const bar = createProgressBar(process.stderr, 'importing');
-  // Has no effect while the orders are being stored. A second signal ends the process.
-  const interrupt = () => void input.stream.destroy(new ImportMistake(undefined, 'interrupted'));
-  process.once('SIGINT', interrupt).once('SIGTERM', interrupt);
-  const batches = readOrders(chunksOf(input, bar.show), format, statuses);
-  try {
-    return await withStorage(invocation, (storage) => store(storage, name, batches, invocation.flags.has('replace')), {
-      create: true,
-      discards: true,
-    });
-  } finally {
-    bar.clear();
-    process.off('SIGINT', interrupt).off('SIGTERM', interrupt);
-  }
+  const batches = readOrders(input, format, statuses);
+  return withStorage(invocation, (storage) => store(storage, name, batches, invocation.flags.has('replace')), {
+    create: true,
+  });
 }
 
-/** Returns the statuses of `--statuses`, or `undefined` if one of them is invalid. */
-function readStatuses({ flags }: Invocation): readonly string[] | undefined {
+function readStatuses({ flags }: Invocation): readonly string[] {
   const list = flags.get('statuses');
   if (typeof list !== 'string') return [];
   const statuses = list.split(',');
-  return statuses.every((status) => /^[a-z][a-z0-9_]{0,63}$/.test(status)) ? statuses : undefined;
+  if (statuses.every((status) => /^[a-z][a-z0-9_]{0,63}$/.test(status))) return statuses;
+  const given = JSON.stringify(list);
+  throw new Misuse(`--statuses: expected lower-case words separated by commas, such as returned,on_hold, not ${given}`);
+}
+
+function readFormat({ flags }: Invocation, defaultValue: Format): Format {
+  const format = flags.get('format') ?? defaultValue;
+  if (format === 'json' || format === 'csv') return format;
+  throw new Misuse(`--format: expected json or csv, not ${JSON.stringify(format)}`);
+}
+
+/** Opens the file, or stdin for `-`. Throws if the file cannot be read or is a directory. */
+function openInput(file: string): Readable {
+  if (file === '-') return process.stdin;
+  const fd = openSync(file, 'r');
+  if (fstatSync(fd).isDirectory()) throw new TypeError('a directory');
+  return createReadStream(file, { fd });
 }
 
 async function store(
@@ -72,8 +73,7 @@ async function store(
     }
   }
 
-  const refused = (line: number | undefined, why: string) =>
-    failed(`${line === undefined ? '' : `${name}:${line}: `}${why}; nothing was imported`);
+  const refused = (line: number, why: string) => failed(`${name}:${line}: ${why}; nothing was imported`);
   try {
     const imported = await storage.importRecords(counted(), replace);
     switch (imported.outcome) {
@@ -106,52 +106,16 @@ function storedOutcome(count: number, counts: ReadonlyMap<string, number>): Comm
   );
 }
 
-const CHUNK_BYTES = 2 ** 16;
-
-interface Input {
-  readonly stream: Readable;
-  /** The size of the file, or 0 if it is unknown. */
-  readonly bytes: number;
-}
-
-/** Opens the file, or stdin for `-`. Throws if the file cannot be read or is a directory. */
-function openInput(file: string): Input {
-  if (file === '-') return { stream: process.stdin, bytes: fstatSync(process.stdin.fd).size };
-  const fd = openSync(file, 'r');
-  const stats = fstatSync(fd);
-  if (stats.isDirectory()) throw new TypeError('a directory');
-  return { stream: createReadStream(file, { fd, highWaterMark: CHUNK_BYTES }), bytes: stats.size };
-}
-
-/** Yields the chunks, and calls `onProgress` with the fraction that has been read, 0 to 1. */
-async function* chunksOf({ stream, bytes }: Input, onProgress: (part: number) => void): AsyncGenerator<Buffer> {
-  let read = 0;
-  for await (const chunk of stream) {
-    yield chunk;
-    read += chunk.length;
-    if (bytes > 0) onProgress(read / bytes);
-  }
-}
-
-export function exportOrders(invocation: Invocation): CommandResult | Promise<CommandResult> {
-  const { flags } = invocation;
-  const format = flags.get('format');
-  if (!isFormat(format)) return misused(unknownFormat(format));
+export function exportOrders(invocation: Invocation): Promise<CommandResult> {
+  const format = readFormat(invocation, 'json');
   return withStorage(invocation, ({ records }) =>
-    print(format === 'csv' ? csvTexts(records()) : jsonTexts(records(), flags.has('json'))),
+    print(format === 'csv' ? csvTexts(records()) : jsonTexts(records(), invocation.flags.has('json'))),
   );
 }
 
-function isFormat(text: unknown): text is 'json' | 'csv' {
-  return text === 'json' || text === 'csv';
-}
-
-function unknownFormat(text: unknown): string {
-  return `--format: expected json or csv, not ${JSON.stringify(text)}`;
-}
-
-export async function exportJson(records: Records, asArray: boolean): Promise<CommandResult> {
-  return print(jsonTexts(records, asArray));
+/** Writes the orders to stdout as one JSON array. */
+export function exportJson(records: Records): Promise<CommandResult> {
+  return print(jsonTexts(records, true));
 }
 
 async function* jsonTexts(records: Records, asArray: boolean): AsyncGenerator<string> {

@@ -1,10 +1,9 @@
-import { type CommandResult, done, failed, misused } from '../command-result.js';
-import { describePlan, type ParsedPlan, parseKeyPlan } from '../keys/key-plan.js';
+import { type CommandResult, done, failed, Misuse } from '../command-result.js';
+import { describePlan, type KeyPlan, parseKeyPlan } from '../keys/key-plan.js';
 import type { KeyRecord } from '../keys/key-record.js';
 import type { IssuedKey, KeyChange, KeyRing } from '../keys/key-ring.js';
-import { writeText } from '../log/write-text.js';
-import { type Command, commandLine, type Invocation } from './command.js';
-import { createTable } from './terminal.js';
+import { type Command, commandLine, countOf, type Invocation } from './command.js';
+import { createTable } from './table.js';
 import { STORAGE_OPTIONS, withStorage } from './with-storage.js';
 
 const PLAN_OPTIONS = {
@@ -65,71 +64,46 @@ export const keyCommands: readonly Command[] = [
   },
 ];
 
-function createKey(invocation: Invocation): CommandResult | Promise<CommandResult> {
-  const parsed = readPlan(invocation);
-  if (!parsed.ok) return misused(parsed.message);
+function createKey(invocation: Invocation): Promise<CommandResult> {
+  const plan = readPlan(invocation);
   const name = invocation.flags.get('name');
   return withStorage(
     invocation,
-    async ({ keys }) => {
-      const issued = await keys.create(parsed.plan, typeof name === 'string' ? name : undefined);
-      if (await isHandedOver(invocation, issued)) return { outcome: 'done' };
-      await keys.revoke(issued.id);
-      return failed(`cannot write the new key to stdout; ${issued.id} is revoked`);
-    },
+    async ({ keys }) => shownOnce(await keys.create(plan, typeof name === 'string' ? name : undefined)),
     { create: true },
   );
 }
 
 function rotateKey(invocation: Invocation): Promise<CommandResult> {
-  const [id = ''] = invocation.operands;
   return withStorage(invocation, async ({ keys }) => {
-    const rotated = await keys.rotate(id);
-    if (typeof rotated === 'string') return unchanged(invocation, rotated);
-    if (await isHandedOver(invocation, rotated)) return { outcome: 'done' };
-    return failed(`cannot write the new key to stdout, and the old key no longer works; rotate ${id} again`);
+    const rotated = await keys.rotate(keyIdOf(invocation));
+    return typeof rotated === 'string' ? unchanged(invocation, rotated) : shownOnce(rotated);
   });
 }
 
-/**
- * Writes a new key to stdout. Returns `false` if that fails. The key is then lost, because it
- * cannot be shown later.
- */
-async function isHandedOver({ flags }: Invocation, issued: IssuedKey): Promise<boolean> {
+function shownOnce(issued: IssuedKey): CommandResult {
   const { key, id, plan } = issued;
   const rows = [`key   ${key}`, `id    ${id}`, `plan  ${describePlan(plan)}`];
   const advice = 'Save the key now. It is not stored and cannot be shown again.';
-  const text = flags.has('json') ? JSON.stringify({ key, ...listed(issued) }) : [...rows, '', advice].join('\n');
-  try {
-    return await writeText(process.stdout, `${text}\n`);
-  } catch {
-    return false;
-  }
+  return done([...rows, '', advice].join('\n'), { key, ...listed(issued) });
 }
 
 function listKeys(invocation: Invocation): Promise<CommandResult> {
   return withStorage(invocation, async ({ keys: ring }) => {
     const keys = await ring.list();
-    if (keys.length === 0)
+    if (keys.length === 0) {
       return done(`no keys; create one: ${commandLine(invocation, 'keys create --plan free')}`, []);
-    const table = createTable(process.stdout, [
-      { title: 'KEY' },
-      { title: 'CREATED' },
-      { title: 'PLAN' },
-      { title: 'REVOKED', style: () => 'red' },
-      { title: 'NAME' },
-    ]);
+    }
+    const titles = ['KEY', 'CREATED', 'PLAN', 'REVOKED', 'NAME'];
     const rows = keys.map(({ id, plan, createdAt, revokedAt = '', name }) => {
       return [id, createdAt, describePlan(plan), revokedAt, name === undefined ? '' : JSON.stringify(name)];
     });
-    return done(table(rows).join('\n'), keys.map(listed));
+    return done(createTable(titles.map((title) => ({ title })))(rows).join('\n'), keys.map(listed));
   });
 }
 
-function setPlan(invocation: Invocation): CommandResult | Promise<CommandResult> {
-  const parsed = readPlan(invocation);
-  if (!parsed.ok) return misused(parsed.message);
-  const { plan } = parsed;
+function setPlan(invocation: Invocation): Promise<CommandResult> {
+  const plan = readPlan(invocation);
   return changeKey(invocation, (keys, id) => keys.setPlan(id, plan), `now has the plan ${describePlan(plan)}`);
 }
 
@@ -143,7 +117,7 @@ function changeKey(
   change: (keys: KeyRing, id: string) => KeyChange | Promise<KeyChange>,
   result: string,
 ): Promise<CommandResult> {
-  const [id = ''] = invocation.operands;
+  const id = keyIdOf(invocation);
   return withStorage(invocation, async ({ keys }) => {
     const outcome = await change(keys, id);
     if (outcome !== 'changed') return unchanged(invocation, outcome);
@@ -153,7 +127,7 @@ function changeKey(
 }
 
 function unchanged(invocation: Invocation, outcome: Exclude<KeyChange, 'changed'>): CommandResult {
-  return failed(outcome === 'not_found' ? unknownKey(invocation) : `${invocation.operands[0]} is already revoked`);
+  return failed(outcome === 'not_found' ? unknownKey(invocation) : `${keyIdOf(invocation)} is already revoked`);
 }
 
 /**
@@ -161,33 +135,23 @@ function unchanged(invocation: Invocation, outcome: Exclude<KeyChange, 'changed'
  * message therefore repeats the operand only if it looks like an id.
  */
 export function unknownKey(invocation: Invocation): string {
-  const [id = ''] = invocation.operands;
+  const id = keyIdOf(invocation);
   const advice = `run "${commandLine(invocation, 'keys list')}"`;
   return /^key_[0-9A-Za-z]{1,20}$/.test(id)
     ? `the key ${id} does not exist; ${advice}`
     : `KEY_ID: expected the id of a key, such as key_0123456789; ${advice}`;
 }
 
-function readPlan({ flags }: Invocation): ParsedPlan {
-  const name = flags.get('plan');
-  const perMinute = readNumber(flags.get('per-minute'));
-  const perDay = readNumber(flags.get('per-day'));
-  if (Number.isNaN(perMinute)) return { ok: false, message: `--per-minute: ${EXPECTED_NUMBER}` };
-  if (Number.isNaN(perDay)) return { ok: false, message: `--per-day: ${EXPECTED_NUMBER}` };
-  if (name === 'enterprise' && perMinute === undefined && perDay === undefined) {
-    return { ok: false, message: '--plan: enterprise has no default quotas; set --per-minute, --per-day or both' };
-  }
-  const parsed = parseKeyPlan({ name: String(name), perMinute, perDay });
-  return parsed.ok ? parsed : { ok: false, message: `--plan: ${parsed.message}` };
+export function keyIdOf({ operands }: Invocation): string {
+  return operands[0] ?? '';
 }
 
-const EXPECTED_NUMBER = 'expected a whole number from 1 to 1000000000';
-
-/** Parses a number of requests. Returns NaN if the text is invalid. */
-function readNumber(value: string | true | undefined): number | undefined {
-  if (value === undefined) return undefined;
-  const number = /^[1-9][0-9]{0,9}$/.test(String(value)) ? Number(value) : Number.NaN;
-  return number <= 1_000_000_000 ? number : Number.NaN;
+function readPlan(invocation: Invocation): KeyPlan {
+  const name = String(invocation.flags.get('plan'));
+  const quotas = { perMinute: countOf(invocation, 'per-minute'), perDay: countOf(invocation, 'per-day') };
+  const parsed = parseKeyPlan({ name, ...quotas });
+  if (!parsed.ok) throw new Misuse(`--plan: ${parsed.message}`);
+  return parsed.plan;
 }
 
 /** Returns a key as `--json` prints it, with the name and the quotas of its plan as fields. */

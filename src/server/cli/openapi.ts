@@ -1,5 +1,4 @@
 import { createOpenApiDocument, serializeOpenApiDocument } from '../../http/openapi/document.js';
-import { misused } from '../command-result.js';
 import { readSettings } from '../config/read-settings.js';
 import { type Command, settingOptions } from './command.js';
 
@@ -10,9 +9,7 @@ export const openApiCommand: Command = {
   operands: [],
   options: settingOptions(['basePath']),
   run(invocation) {
-    const read = readSettings(invocation, ['basePath']);
-    if (!read.ok) return misused(read.mistake);
-    const { basePath } = read.settings;
+    const { basePath } = readSettings(invocation, ['basePath']).settings;
     return { outcome: 'done', text: serializeOpenApiDocument(createOpenApiDocument({ basePath })) };
   },
 };

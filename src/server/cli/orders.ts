@@ -2,13 +2,13 @@ import { FIELD_NAMES, FIELDS } from '../../orders/fields.js';
 import { type CancelOutcome, type OrderId, parseOrderId, type ShipOutcome } from '../../orders/index.js';
 import { serializeRecord } from '../../orders/json.js';
 import { ORDER_FIELDS, type OrderRecord } from '../../orders/record.js';
-import { type CommandResult, failed, misused } from '../command-result.js';
+import { type CommandResult, failed, Misuse } from '../command-result.js';
 import { printable } from '../log/printable.js';
 import { writeText } from '../log/write-text.js';
 import type { Storage } from '../storage/storage.js';
 import type { Command, Invocation } from './command.js';
 import { exportJson, exportOrders, importOrders, type Records } from './import-export.js';
-import { createTable, type Style } from './terminal.js';
+import { createTable } from './table.js';
 import { STORAGE_OPTIONS, withStorage } from './with-storage.js';
 
 export const orderCommands: readonly Command[] = [
@@ -68,23 +68,16 @@ export const orderCommands: readonly Command[] = [
   },
 ];
 
-const STATUS_STYLES = new Map<string, Style>([
-  ['pending', 'yellow'],
-  ['shipped', 'green'],
-  ['cancelled', 'dim'],
-]);
-
 async function listOrders({ records }: Storage, { flags }: Invocation): Promise<CommandResult> {
   const status = flags.get('status');
-  const others = new Set<string>();
-  const chosen = typeof status === 'string' ? withStatus(records(), status, others) : records();
-  if (flags.has('json')) return exportJson(chosen, true);
-  const table = createTable(process.stdout, [
+  const chosen = typeof status === 'string' ? withStatus(records(), status) : records();
+  if (flags.has('json')) return exportJson(chosen);
+  const table = createTable([
     ...FIELD_NAMES.map((name) => ({
       title: FIELDS[name].column.replace('_', ' ').toUpperCase(),
       isNumber: FIELDS[name].type.postgres === 'bigint',
     })),
-    { title: 'STATUS', style: (cell) => STATUS_STYLES.get(cell) },
+    { title: 'STATUS' },
   ]);
   let isEmpty = true;
   for await (const batch of chosen) {
@@ -92,23 +85,13 @@ async function listOrders({ records }: Storage, { flags }: Invocation): Promise<
     const rows = batch.map((record) => ORDER_FIELDS.map((name) => String(record[name] ?? '')));
     if (!(await writeText(process.stdout, `${table(rows).join('\n')}\n`))) break;
   }
-  const known = others.size === 0 ? '' : `; statuses in use: ${printable([...others].sort().join(', '))}`;
-  const which = typeof status === 'string' ? ` with the status ${JSON.stringify(status)}${known}` : '';
+  const which = status === undefined ? '' : ` with the status ${JSON.stringify(status)}`;
   return isEmpty ? { outcome: 'done', text: `no orders${which}` } : { outcome: 'done' };
 }
 
-/**
- * Yields the orders with this status. If there are none, adds the statuses of all orders to
- * `others`.
- */
-async function* withStatus(
-  records: Records,
-  status: string,
-  others: Set<string>,
-): AsyncGenerator<readonly OrderRecord[]> {
+async function* withStatus(records: Records, status: string): AsyncGenerator<readonly OrderRecord[]> {
   for await (const batch of records) {
     const chosen = batch.filter((record) => record.status === status);
-    if (chosen.length < batch.length) for (const record of batch) others.add(record.status);
     if (chosen.length > 0) yield chosen;
   }
 }
@@ -116,10 +99,12 @@ async function* withStatus(
 function withOrderId(
   invocation: Invocation,
   work: (data: Storage, id: OrderId) => CommandResult | Promise<CommandResult>,
-): CommandResult | Promise<CommandResult> {
+): Promise<CommandResult> {
   const [text = ''] = invocation.operands;
   const id = parseOrderId(text);
-  if (id === undefined) return misused(`ORDER_ID: expected a decimal int64, such as 7, not ${JSON.stringify(text)}`);
+  if (id === undefined) {
+    throw new Misuse(`ORDER_ID: expected a decimal int64, such as 7, not ${JSON.stringify(text)}`);
+  }
   return withStorage(invocation, (data) => work(data, id));
 }
 

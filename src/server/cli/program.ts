@@ -1,11 +1,12 @@
 import { createRequire } from 'node:module';
-import { type CommandResult, done, misused } from '../command-result.js';
+import { type CommandResult, done, failed, Misuse } from '../command-result.js';
 import { messageOf } from '../log/message-of.js';
 import { printable } from '../log/printable.js';
 import { writeText } from '../log/write-text.js';
 import { type Command, nearest, PROGRAM, parseCommand, quoted } from './command.js';
 import { commandHelp, listHelp } from './help.js';
-import { paint } from './terminal.js';
+
+type Environment = Readonly<Record<string, string | undefined>>;
 
 const DEFAULT_COMMAND = 'serve';
 
@@ -26,40 +27,38 @@ const GROUPS: ReadonlyMap<string, () => Promise<readonly Command[]>> = new Map([
 ]);
 
 const HELP: ReadonlySet<string> = new Set(['--help', '-h']);
-const EXIT_CODES = { done: 0, failed: 1, misused: 2 } as const;
 
 /** Runs the program with these arguments and returns its exit code. */
-export async function runProgram(
-  args: readonly string[],
-  environment: Readonly<Record<string, string | undefined>>,
-): Promise<number> {
-  const outcome = await runCommand(args, environment);
+export async function runProgram(args: readonly string[], environment: Environment): Promise<number> {
   const wantsJson = beforeOperands(args).includes('--json');
-  if (outcome.outcome !== 'done') {
-    await printError(outcome.message);
+  let code = 1;
+  const result = await runCommand(args, environment).catch((error) => {
+    if (!(error instanceof Misuse)) throw error;
+    code = 2;
+    return failed(error.message);
+  });
+  if (result.outcome === 'failed') {
+    await printError(result.message);
     // A failure of this write is ignored, because the message is already on stderr.
-    if (wantsJson) await writeText(process.stdout, `${JSON.stringify({ error: outcome.message })}\n`).catch(() => {});
-    return EXIT_CODES[outcome.outcome];
+    if (wantsJson) await writeText(process.stdout, `${JSON.stringify({ error: result.message })}\n`).catch(() => {});
+    return code;
   }
-  const answer = wantsJson ? (outcome.json ?? outcome.text) : outcome.text;
+  const answer = wantsJson ? (result.json ?? result.text) : result.text;
   try {
     if (answer !== undefined) await writeText(process.stdout, `${answer}\n`);
-    return EXIT_CODES.done;
+    return 0;
   } catch (error) {
     await printError(`cannot write to stdout: ${messageOf(error)}`);
-    return EXIT_CODES.failed;
+    return 1;
   }
 }
 
 async function printError(message: string): Promise<void> {
   const lines = message.split('\n').map(printable).join('\n');
-  await writeText(process.stderr, `${paint(process.stderr, 'red', PROGRAM)}: ${lines}\n`);
+  await writeText(process.stderr, `${PROGRAM}: ${lines}\n`);
 }
 
-async function runCommand(
-  args: readonly string[],
-  environment: Readonly<Record<string, string | undefined>>,
-): Promise<CommandResult> {
+async function runCommand(args: readonly string[], environment: Environment): Promise<CommandResult> {
   if (args[0] === '--version') return version();
   const isHelp = args[0] === 'help';
   const given = isHelp ? args.slice(1) : args;
@@ -72,15 +71,14 @@ async function runCommand(
   if (commands !== undefined && isGroup && second === '') {
     if (wantsHelp) return helpResult(listHelp(commands, DEFAULT_COMMAND, first));
     const expected = commands.map(({ name }) => name.split(' ')[1]).join(', ');
-    return misused(`missing command after "${first}"; expected ${commands.length > 1 ? 'one of ' : ''}${expected}`);
+    throw new Misuse(`missing command after "${first}"; expected ${commands.length > 1 ? 'one of ' : ''}${expected}`);
   }
   const words = isGroup ? [first, second] : [first].filter(Boolean);
   const name = words.join(' ') || DEFAULT_COMMAND;
   const command = commands?.find((candidate) => candidate.name === name);
-  if (command === undefined) return misused(unknownCommand(name, await allCommands()));
+  if (command === undefined) throw unknownCommand(name, await allCommands());
   if (wantsHelp) return helpResult(commandHelp(command));
-  const parsed = parseCommand(command, given.slice(words.length), environment);
-  return parsed.ok ? command.run(parsed.invocation) : misused(parsed.message);
+  return command.run(parseCommand(command, given.slice(words.length), environment));
 }
 
 async function allCommands(): Promise<readonly Command[]> {
@@ -100,15 +98,13 @@ function helpResult(text: string): CommandResult {
   return { outcome: 'done', text };
 }
 
-function unknownCommand(name: string, commands: readonly Command[]): string {
-  // Suggests "orders import" for "import".
-  const names = commands.map((command) => command.name);
-  const meant =
-    names.find((candidate) => candidate.endsWith(` ${name}`)) ??
-    nearest(name, [...names, ...names.map((candidate) => candidate.split(' ')[0] ?? '')]) ??
-    names.find((candidate) => nearest(name, [candidate.split(' ')[1] ?? '']) !== undefined);
+function unknownCommand(typed: string, commands: readonly Command[]): Misuse {
+  // A command is also found by its second word, the first one first: "list" means "orders list".
+  const names = new Map([...GROUPS.keys()].map((group) => [group, group]));
+  for (const { name } of commands.toReversed()) names.set(name, name).set(name.split(' ')[1] ?? name, name);
+  const meant = names.get(nearest(typed, names.keys()) ?? '');
   const advice = meant === undefined ? `run "${PROGRAM} --help"` : `did you mean "${PROGRAM} ${meant}"?`;
-  return `unknown command${quoted(name)}; ${advice}`;
+  return new Misuse(`unknown command${quoted(typed)}; ${advice}`);
 }
 
 function version(): CommandResult {

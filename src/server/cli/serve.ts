@@ -1,4 +1,4 @@
-import { type CommandResult, failed, misused } from '../command-result.js';
+import { type CommandResult, failed } from '../command-result.js';
 import { readSettings } from '../config/read-settings.js';
 import { SETTING_NAMES, type Settings } from '../config/settings.js';
 import { createLog, type Log } from '../log/log.js';
@@ -21,9 +21,7 @@ export const serveCommand: Command = {
 const FLUSH_AT_EXIT_MS = 1_000;
 
 async function serve(invocation: Invocation): Promise<CommandResult> {
-  const read = readSettings(invocation);
-  if (!read.ok) return misused(read.mistake);
-  const { settings } = read;
+  const { settings } = readSettings(invocation);
   // Without this listener, the server would end when the program that reads its log ends.
   process.stdout.on('error', () => {});
   const worker = workerLifecycle(invocation.environment);

@@ -1,5 +1,5 @@
 import { failureOf } from '../../databases/sqlite/failure.js';
-import { type CommandResult, failed, misused } from '../command-result.js';
+import { type CommandResult, failed, Misuse } from '../command-result.js';
 import { readSettings } from '../config/read-settings.js';
 import type { SettingName, Settings } from '../config/settings.js';
 import { openStorage } from '../storage/open.js';
@@ -10,13 +10,9 @@ import { type Invocation, settingOptions } from './command.js';
 /** The options that name the storage of orders and keys. */
 export const STORAGE_OPTIONS = settingOptions(['db', 'databaseUrl']);
 
-export const MEMORY_IS_LOST = 'a database in memory would be lost when this command ends; name a file with --db';
-
 export interface WithStorageOptions {
-  /** Whether to create the database if it does not exist. */
+  /** Creates the database if it does not exist, and removes it again if `work` fails. */
   readonly create?: boolean;
-  /** Whether to remove the database if this call has created it and `work` fails. */
-  readonly discards?: boolean;
   /** The settings that `work` needs in addition to those of the storage. */
   readonly settings?: readonly SettingName[];
 }
@@ -28,18 +24,23 @@ export interface WithStorageOptions {
 export async function withStorage(
   invocation: Invocation,
   work: (storage: Storage, settings: Settings) => CommandResult | Promise<CommandResult>,
-  { create = false, discards = false, settings: names = [] }: WithStorageOptions = {},
+  { create = false, settings: names = [] }: WithStorageOptions = {},
 ): Promise<CommandResult> {
-  const read = readSettings(invocation, ['db', 'databaseUrl', ...names]);
-  if (!read.ok) return misused(read.mistake);
-  const { settings } = read;
-  if (settings.databaseUrl === undefined && settings.db === IN_MEMORY) return misused(MEMORY_IS_LOST);
+  const settings = readStorageSettings(invocation, names);
   const open = await openStorage(settings, create);
   if (!open.ok) return failed(open.message);
   const { data: storage } = open;
   const outcome = await Promise.resolve(storage)
     .then((storage) => work(storage, settings))
     .catch((error) => failed(failureOf(error, storage.name, 'use').message));
-  await (discards && outcome.outcome === 'failed' ? storage.discard() : storage.close());
+  // Removes only files that this command has created.
+  await (outcome.outcome === 'failed' ? storage.discard() : storage.close());
   return outcome;
+}
+
+/** Reads the settings that name the storage, and others. Throws if the storage is in memory. */
+export function readStorageSettings(invocation: Invocation, names: readonly SettingName[] = []): Settings {
+  const { settings } = readSettings(invocation, ['db', 'databaseUrl', ...names]);
+  if (settings.databaseUrl !== undefined || settings.db !== IN_MEMORY) return settings;
+  throw new Misuse('a database in memory would be lost when this command ends; name a file with --db');
 }

@@ -1,6 +1,5 @@
 import * as v from 'valibot';
-import { isOrigin } from './origin.js';
-import { parseRedisUrl, type RedisAddress } from './redis-url.js';
+import { isOrigin, isPostgresUrl, parseRedisUrl, type RedisAddress } from './urls.js';
 
 /** How a setting is written on the command line and in the environment. */
 interface SettingText {
@@ -9,11 +8,6 @@ interface SettingText {
   readonly value?: string;
   readonly env: string;
   readonly help: string;
-  /**
-   * Converts the text of a flag or variable to the type that the schema expects. If that fails,
-   * returns the text itself, which the schema then rejects.
-   */
-  readonly parse?: (text: string) => unknown;
 }
 
 /**
@@ -24,23 +18,30 @@ function setting<Schema extends v.GenericSchema>(
   env: string,
   help: string,
   schema: Schema,
-  parse?: SettingText['parse'],
 ): Schema & SettingText {
   const [flag = '', value] = usage.slice('--'.length).split(' ');
-  return Object.assign(schema, { flag, ...(value && { value }), env, help, ...(parse && { parse }) });
+  return Object.assign(schema, { flag, ...(value && { value }), env, help });
 }
 
 function count(usage: string, env: string, help: string, [min, max, defaultValue]: readonly [number, number, number]) {
-  return setting(usage, env, help, v.optional(wholeNumber(min, max), defaultValue), parseNumber);
+  return setting(usage, env, help, v.optional(wholeNumber(min, max), defaultValue));
 }
 
 function wholeNumber(min: number, max: number) {
   const expected = `expected a whole number from ${min} to ${max}`;
-  return v.pipe(v.number(expected), v.integer(expected), v.minValue(min, expected), v.maxValue(max, expected));
+  return v.pipe(
+    v.unknown(),
+    v.transform(fromDigits),
+    v.number(expected),
+    v.integer(expected),
+    v.minValue(min, expected),
+    v.maxValue(max, expected),
+  );
 }
 
-function parseNumber(text: string): unknown {
-  return /^[0-9]{1,15}$/.test(text) ? Number(text) : text;
+/** Converts a text of digits to a number, because flags and variables are texts. */
+function fromDigits(value: unknown): unknown {
+  return typeof value === 'string' && /^[0-9]{1,15}$/.test(value) ? Number(value) : value;
 }
 
 function text(expected: string) {
@@ -48,18 +49,15 @@ function text(expected: string) {
 }
 
 const HOST_EXPECTED = 'expected a host name or an address';
-const PATH_EXPECTED = 'expected a path such as /v1, without a trailing slash';
-const NO_DOTS_EXPECTED =
-  'expected a path without . and .. segments, because clients resolve them before they send a request';
+const PATH_EXPECTED = 'expected a path such as /v1, without a trailing slash and without . and .. segments';
 const FILE_EXPECTED = 'expected a file name or :memory:';
 const FILE_NOT_URL_EXPECTED = 'expected a file name; for a PostgreSQL database use --database-url';
-const PORT_EXPECTED = 'expected a whole number from 0 to 65535, or the path of a unix socket such as ./shop.sock';
 /**
- * The most bytes that the path of a unix socket may have: the size of `sun_path` in unix(7), less
- * one for the final zero. The system silently truncates a longer path.
+ * The most bytes that the path of a unix socket may have on every system: the size of `sun_path` in
+ * unix(7), less one for the final zero. The system silently truncates a longer path.
  */
-const MOST_PATH_BYTES = process.platform === 'linux' ? 107 : 103;
-const SHORT_PATH_EXPECTED = `expected a path of at most ${MOST_PATH_BYTES} bytes, which is the limit of the system for unix sockets`;
+const MOST_PATH_BYTES = 103;
+const PORT_EXPECTED = `expected a whole number from 0 to 65535, or the path of a unix socket such as ./shop.sock, of at most ${MOST_PATH_BYTES} bytes`;
 const ORIGIN_EXPECTED = 'expected * or an origin without a path, such as https://shop.example';
 const DATABASE_URL_EXPECTED =
   'expected a URL such as postgres://user:password@host:5432/database, with @ / ? # in the password written %40 %2F %3F %23';
@@ -85,20 +83,19 @@ export const settingsSchema = v.object({
     'port to listen on; 0 picks a free one; a path such as ./shop.sock is a unix socket',
     v.optional(
       v.pipe(
+        v.unknown(),
+        v.transform(fromDigits),
         v.union([v.number(), v.string()], PORT_EXPECTED),
         v.check(isPort, PORT_EXPECTED),
-        v.check(fitsSocket, SHORT_PATH_EXPECTED),
       ),
       8080,
     ),
-    parseNumber,
   ),
   metricsPort: setting(
     '--metrics-port PORT',
     'STORE_ORDERS_METRICS_PORT',
     'port of /metrics for Prometheus; needs the package prom-client',
     v.optional(wholeNumber(0, 65_535)),
-    parseNumber,
   ),
   corsOrigin: setting(
     '--cors-origin ORIGIN',
@@ -147,11 +144,7 @@ export const settingsSchema = v.object({
     'STORE_ORDERS_BASE_PATH',
     'path before /store/orders, such as /v1',
     v.optional(
-      v.pipe(
-        v.string(PATH_EXPECTED),
-        v.regex(/^(?:\/[A-Za-z0-9._~-]+)*$/, PATH_EXPECTED),
-        v.check((path) => !/\/\.\.?(?:\/|$)/.test(path), NO_DOTS_EXPECTED),
-      ),
+      v.pipe(v.string(PATH_EXPECTED), v.regex(/^(?:\/(?!\.\.?(?:\/|$))[A-Za-z0-9._~-]+)*$/, PATH_EXPECTED)),
       '/v1',
     ),
   ),
@@ -171,8 +164,13 @@ export const settingsSchema = v.object({
     '--no-sample',
     'STORE_ORDERS_SAMPLE',
     'create a new database without sample orders and demo keys',
-    v.optional(v.boolean('expected true or false'), true),
-    (text) => (text === 'true' || text === 'false' ? text === 'true' : text),
+    v.optional(
+      v.pipe(
+        v.union([v.boolean(), v.picklist(['true', 'false'])], 'expected true or false'),
+        v.transform((value) => `${value}` === 'true'),
+      ),
+      true,
+    ),
   ),
   addressPerMinute: count(
     '--address-per-minute N',
@@ -212,20 +210,6 @@ export function settingText(name: SettingName): SettingText {
  * password.
  */
 function isPort(port: number | string): boolean {
-  if (typeof port === 'string') return /^(?!\w+:\/\/).*\/./.test(port);
-  return Number.isInteger(port) && port >= 0 && port <= 65_535;
-}
-
-function fitsSocket(port: number | string): boolean {
-  return typeof port === 'number' || Buffer.byteLength(port) <= MOST_PATH_BYTES;
-}
-
-/**
- * Returns whether the URL is valid. A URL is invalid if an unescaped character ends the password
- * early. Messages would otherwise show the rest of the password as the name of a host or database.
- * The host after `user@` may be absent: the driver then takes it from a parameter of the URL, or
- * uses its default.
- */
-function isPostgresUrl(url: string): boolean {
-  return /^postgres(?:ql)?:\/\/[^/?#\s]*[^@#\s]*$/.test(url) && URL.canParse(url.replace('@/', '@host/'));
+  if (typeof port === 'number') return Number.isInteger(port) && port >= 0 && port <= 65_535;
+  return /^(?!\w+:\/\/).*\/./.test(port) && Buffer.byteLength(port) <= MOST_PATH_BYTES;
 }

@@ -1,6 +1,6 @@
 import type { FrontDoor, OpenPath } from '../../http/front-door.js';
 import type { OrderService, Reply } from '../../http/index.js';
-import { isOrigin } from '../config/origin.js';
+import { isOrigin } from '../config/urls.js';
 
 /** The header field that lists the fields which a page of another origin may read. */
 const EXPOSED = [

@@ -1,7 +1,7 @@
 import { createMemoryLimiter, createSystemClock, type RateLimiter } from '../../limits/index.js';
 import type { LimiterMode } from '../../limits/redis/limiter.js';
-import type { RedisAddress } from '../config/redis-url.js';
 import type { Settings } from '../config/settings.js';
+import type { RedisAddress } from '../config/urls.js';
 import type { BackendState } from '../listener/health.js';
 import type { Log } from '../log/log.js';
 import { messageOf } from '../log/message-of.js';

@@ -1,5 +1,5 @@
 import type { SendCommand } from '../../limits/redis/limiter.js';
-import type { RedisAddress } from '../config/redis-url.js';
+import type { RedisAddress } from '../config/urls.js';
 import { ifInstalled, notInstalled } from '../installed.js';
 import { messageOf } from '../log/message-of.js';
 

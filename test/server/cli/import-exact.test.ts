@@ -6,7 +6,7 @@ import { ORDER_STATUSES } from 'store-orders/cancellation';
 import { JsonSyntaxError, parseJson, serializeRecord } from '../../../src/orders/json.js';
 import { parseOrderRecord } from '../../../src/orders/record.js';
 import { CSV_HEAD, serializeCsvRow } from '../../../src/server/cli/import/csv.js';
-import { ImportMistake } from '../../../src/server/cli/import/mistake.js';
+import { ImportMistake } from '../../../src/server/cli/import/lines.js';
 import { readOrders } from '../../../src/server/cli/import/reader.js';
 import { IN_MEMORY, openSqliteStorage, type SqliteStorage } from '../../../src/server/storage/sqlite.js';
 import { int64, orderRecord, orderRecords } from '../../orders/support/order-arbitrary.js';

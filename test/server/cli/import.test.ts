@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { sampled } from '../../support/sampled.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
-import { until } from '../../support/until.js';
 import { answerOf, run, spawnProgram } from '../support/program.js';
 
 const GOOD = '{"id":1}\n';
@@ -217,21 +215,4 @@ test('an export whose reader closes the pipe ends without an error', async () =>
   child.stdout?.once('data', () => child.stdout?.destroy());
   const code = await new Promise((resolve) => child.once('close', resolve));
   assert.deepEqual([code, stderr], [0, '']);
-});
-
-test('an import that a signal interrupts stores nothing, reports it, and removes the database that it has created', async () => {
-  const cwd = temporaryDirectory();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    const child = spawnProgram(['orders', 'import', '-', '--statuses', 'in_transit'], { cwd });
-    const exited = once(child, 'close');
-    let stderr = '';
-    child.stderr?.on('data', (chunk) => {
-      stderr += chunk;
-    });
-    child.stdin?.write(generate(2_000));
-    await until(() => existsSync(join(cwd, 'store-orders.db')));
-    child.kill(signal);
-    assert.deepEqual([await exited, stderr], [[1, null], 'store-orders: interrupted; nothing was imported\n']);
-    assert.deepEqual(readdirSync(cwd), []);
-  }
 });

@@ -3,14 +3,6 @@ import { test } from 'node:test';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { answerOf, issueKey, run, startServer } from '../support/program.js';
 
-/** Makes the program believe that its output is a terminal. */
-const ON_TERMINAL = {
-  TERM: 'xterm-256color',
-  NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(
-    "import tty from 'node:tty'; for (const s of [process.stdout, process.stderr]) Object.assign(s, { isTTY: true, hasColors: tty.WriteStream.prototype.hasColors, getColorDepth: tty.WriteStream.prototype.getColorDepth });",
-  )}`,
-};
-
 const ORDERS = [
   '{"id":9007199254740993,"petId":5,"quantity":12,"shipDate":"2026-01-05T09:30:00Z","complete":false}',
   '{"id":1,"status":"shipped","complete":true}',
@@ -38,8 +30,7 @@ test('"orders list" prints a table of the orders with exact ids; --status select
   assert.deepEqual(pending.stdout.split('\n').length, 3);
   assert.match(pending.stdout, /^ +ID .*\n9007199254740993 .* pending\n$/);
   const none = await run(['orders', 'list', '--status', 'pendng'], { cwd });
-  const others = 'no orders with the status "pendng"; statuses in use: cancelled, pending, returned, shipped\n';
-  assert.deepEqual(none, { code: 0, stdout: others, stderr: '' });
+  assert.deepEqual(none, { code: 0, stdout: 'no orders with the status "pendng"\n', stderr: '' });
   assert.deepEqual(await answerOf(['orders', 'list', '--status', 'pendng'], { cwd }), []);
   const json = await run(['orders', 'list', '--status', 'shipped', '--json'], { cwd });
   assert.equal(json.stdout, '[{"id":1,"complete":true,"status":"shipped"}]\n');
@@ -57,17 +48,6 @@ test('"orders list" prints the column headings of a long list only once', async 
     lines.at(-1)?.trim(),
     `4999${' '.repeat((lines[0] ?? '').indexOf('STATUS') - (lines[0] ?? '').indexOf('ID') - 2)}pending`,
   );
-});
-
-test('on a terminal, output has colours, unless NO_COLOR is set', async () => {
-  const cwd = await imported();
-  const esc = String.fromCharCode(27);
-  const painted = await run(['orders', 'list'], { cwd, env: ON_TERMINAL });
-  assert.ok(painted.stdout.includes(`${esc}[33mpending${esc}[39m`), painted.stdout);
-  const plain = await run(['orders', 'list'], { cwd, env: { ...ON_TERMINAL, NO_COLOR: '1' } });
-  assert.equal(plain.stdout, TABLE);
-  const refused = await run(['orders', 'ship', '7'], { cwd, env: ON_TERMINAL });
-  assert.equal(refused.stderr, `${esc}[31mstore-orders${esc}[39m: the order 7 does not exist\n`);
 });
 
 test('the command "orders cancel" cancels only a pending order', async () => {

@@ -1,6 +1,6 @@
 import { FIELDS, isFieldName } from '../../../orders/fields.js';
 import { ORDER_FIELDS, type OrderRecord } from '../../../orders/record.js';
-import { ImportMistake } from './mistake.js';
+import { ImportMistake } from './lines.js';
 
 /** The first line of an exported CSV file (RFC 4180). */
 export const CSV_HEAD = ORDER_FIELDS.join(',');
@@ -10,22 +10,20 @@ export function serializeCsvRow(record: OrderRecord): string {
   return ORDER_FIELDS.map((column) => record[column] ?? '').join(',');
 }
 
-/** Reads a row. An empty cell is an absent field. Throws an {@link ImportMistake}. */
-export type CsvReader = (row: string, line: number) => Readonly<Record<string, unknown>>;
-
-/** Creates a reader of the rows below this head, which names the columns in any order. */
-export function createCsvReader(head: string, headLine: number): CsvReader {
-  const names = cellsOf(head, headLine);
-  const known: readonly string[] = ORDER_FIELDS;
-  const unknown = names.find((name) => !known.includes(name));
-  if (unknown !== undefined) {
-    const says = `unknown column ${JSON.stringify(unknown)}; the known columns are ${ORDER_FIELDS.join(', ')}`;
-    throw new ImportMistake(headLine, says);
-  }
-  const twice = names.find((name, i) => names.indexOf(name) < i);
-  if (twice !== undefined) throw new ImportMistake(headLine, `the column ${JSON.stringify(twice)} appears twice`);
-  return (row, line) => {
-    const cells = cellsOf(row, line);
+/**
+ * Creates a function that reads one line after the other. The first line names the columns in any
+ * order, and `undefined` is returned for it. An empty cell is an absent field. The function throws
+ * an {@link ImportMistake}.
+ */
+export function createCsvReader(): (text: string, line: number) => Readonly<Record<string, unknown>> | undefined {
+  let names: readonly string[] | undefined;
+  return (text, line) => {
+    const cells = cellsOf(text.endsWith('\r') ? text.slice(0, -1) : text, line);
+    if (names === undefined) {
+      checkColumns(cells, line);
+      names = cells;
+      return undefined;
+    }
     if (cells.length !== names.length) {
       throw new ImportMistake(line, `expected ${names.length} cells as in the first line, but found ${cells.length}`);
     }
@@ -33,6 +31,17 @@ export function createCsvReader(head: string, headLine: number): CsvReader {
     for (const [i, name] of names.entries()) if (cells[i]) value[name] = fieldOf(name, cells[i]);
     return value;
   };
+}
+
+function checkColumns(names: readonly string[], line: number): void {
+  const known: readonly string[] = ORDER_FIELDS;
+  const unknown = names.find((name) => !known.includes(name));
+  if (unknown !== undefined) {
+    const says = `unknown column ${JSON.stringify(unknown)}; the known columns are ${ORDER_FIELDS.join(', ')}`;
+    throw new ImportMistake(line, says);
+  }
+  const twice = names.find((name, i) => names.indexOf(name) < i);
+  if (twice !== undefined) throw new ImportMistake(line, `the column ${JSON.stringify(twice)} appears twice`);
 }
 
 const CELL = /(?:"((?:[^"]|"")*)"|([^",]*))(,|$)/y;

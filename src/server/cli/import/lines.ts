@@ -1,5 +1,15 @@
 import { isUtf8 } from 'node:buffer';
-import { ImportMistake } from './mistake.js';
+
+/** A mistake in the input on this line, because of which none of the orders is stored. */
+export class ImportMistake extends Error {
+  override readonly name = 'ImportMistake';
+  readonly line: number;
+
+  constructor(line: number, message: string) {
+    super(message);
+    this.line = line;
+  }
+}
 
 export interface Line {
   readonly text: string;

@@ -1,18 +1,12 @@
 import { constants } from 'node:buffer';
 import { ORDER_STATUSES } from '../../../orders/cancellation.js';
 import { JsonSyntaxError, parseJson, parseJsonArray } from '../../../orders/json.js';
-import { parseOrderRecord, type RecordMistake } from '../../../orders/record.js';
+import { parseOrderRecord } from '../../../orders/record.js';
 import type { ImportedRecord } from '../../../orders/store.js';
-import { CSV_HEAD, type CsvReader, createCsvReader } from './csv.js';
-import { type Line, linesOf } from './lines.js';
-import { ImportMistake } from './mistake.js';
+import { CSV_HEAD, createCsvReader } from './csv.js';
+import { ImportMistake, linesOf } from './lines.js';
 
-interface Element {
-  readonly line: number;
-  readonly value: unknown;
-}
-
-/** The number of orders in a batch. A larger batch would hardly lower the cost of an order. */
+/** The number of elements of a JSON array in a batch. */
 const BATCH = 1_000;
 /**
  * Matches a blank line, which contains only white space that JSON allows. Other white space is
@@ -35,34 +29,11 @@ export async function* readOrders(
   statuses: readonly string[],
 ): AsyncGenerator<readonly ImportedRecord[]> {
   const known = [...ORDER_STATUSES, ...statuses];
-  let batch: ImportedRecord[] = [];
-  for await (const elements of elementsOf(chunks, format)) {
-    for (const { line, value } of elements) {
-      const record = parseOrderRecord(value, known);
-      if ('mistake' in record) throw new ImportMistake(line, sentenceOf(record));
-      batch.push({ record, line });
-      if (batch.length < BATCH) continue;
-      yield batch;
-      batch = [];
-    }
-  }
-  if (batch.length > 0) yield batch;
-}
-
-/**
- * Escapes the name of an unknown field, because it could contain control sequences of a terminal.
- */
-function sentenceOf({ field, mistake }: RecordMistake): string {
-  const name = /^[\w ]+$/.test(field) ? field : JSON.stringify(field);
-  return `${name} ${mistake}${field === 'status' ? '; to accept other statuses, use --statuses' : ''}`;
-}
-
-async function* elementsOf(chunks: AsyncIterable<Buffer>, format: 'json' | 'csv'): AsyncGenerator<Iterable<Element>> {
-  const readLine = format === 'csv' ? createRowReader() : readJsonLine;
+  const readLine = format === 'csv' ? createCsvReader() : readJsonLine;
   let first: number | undefined;
   let array: string[] | undefined;
-
-  function* read(lines: Iterable<Line>): Generator<Element> {
+  for await (const lines of linesOf(chunks)) {
+    const batch: ImportedRecord[] = [];
     for (const { line, text } of lines) {
       if (array === undefined && BLANK.test(text)) continue;
       if (first === undefined && format === 'json' && BEGINS_ARRAY.test(text)) array = [];
@@ -70,29 +41,27 @@ async function* elementsOf(chunks: AsyncIterable<Buffer>, format: 'json' | 'csv'
       if (array !== undefined) array.push(text);
       else {
         const value = readLine(text, line);
-        if (value !== undefined) yield { line, value };
+        if (value !== undefined) batch.push(toImported(value, line, known));
       }
     }
+    if (batch.length > 0) yield batch;
   }
-
-  for await (const lines of linesOf(chunks)) yield read(lines);
   if (first === undefined) throw new ImportMistake(1, format === 'csv' ? NO_HEAD : NO_ORDERS);
-  if (array !== undefined) yield arrayElements(array, first);
+  if (array !== undefined) yield* readArray(array, first, known);
+}
+
+function toImported(value: unknown, line: number, statuses: readonly string[]): ImportedRecord {
+  const record = parseOrderRecord(value, statuses);
+  if (!('mistake' in record)) return { record, line };
+  const { field, mistake } = record;
+  // The name of an unknown field can be any text.
+  const name = /^[\w ]+$/.test(field) ? field : JSON.stringify(field);
+  const advice = field === 'status' ? '; to accept other statuses, use --statuses' : '';
+  throw new ImportMistake(line, `${name} ${mistake}${advice}`);
 }
 
 const NO_ORDERS = 'the file is empty; write [] for an empty list';
 const NO_HEAD = `the first line must name the columns, such as ${CSV_HEAD}`;
-
-/** Creates a reader of CSV lines, which returns `undefined` for the first one. */
-function createRowReader(): (text: string, line: number) => unknown {
-  let readRow: CsvReader | undefined;
-  return (text, line) => {
-    const row = text.endsWith('\r') ? text.slice(0, -1) : text;
-    if (readRow !== undefined) return readRow(row, line);
-    readRow = createCsvReader(row, line);
-    return undefined;
-  };
-}
 
 /**
  * Matches an object with a member that a double might not hold exactly: an integer of more than 15
@@ -120,16 +89,27 @@ function readJsonLine(text: string, line: number): unknown {
   }
 }
 
-/** Reads the elements of a JSON array, whose text begins on the line `first`. */
-function* arrayElements(lines: readonly string[], first: number): Generator<Element> {
+/** Reads a JSON array, whose text begins on the line `first`. */
+function* readArray(
+  lines: readonly string[],
+  first: number,
+  statuses: readonly string[],
+): Generator<readonly ImportedRecord[]> {
   if (lines.reduce((length, line) => length + line.length + 1, 0) > constants.MAX_STRING_LENGTH) {
     throw new ImportMistake(first, 'the array is too large; write one object per line instead');
   }
+  let batch: ImportedRecord[] = [];
   try {
-    for (const { line, value } of parseJsonArray(lines.join('\n'))) yield { line: first - 1 + line, value };
+    for (const { line, value } of parseJsonArray(lines.join('\n'))) {
+      batch.push(toImported(value, first - 1 + line, statuses));
+      if (batch.length < BATCH) continue;
+      yield batch;
+      batch = [];
+    }
   } catch (error) {
     throw error instanceof JsonSyntaxError ? mistakeOf(error, first - 1 + error.line) : error;
   }
+  yield batch;
 }
 
 /** Converts a JSON syntax error on this line to an {@link ImportMistake}. */

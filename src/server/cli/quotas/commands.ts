@@ -1,4 +1,4 @@
-import { type CommandResult, done, misused } from '../../command-result.js';
+import { type CommandResult, done, Misuse } from '../../command-result.js';
 import { describePlan } from '../../keys/key-plan.js';
 import type { KeyRecord } from '../../keys/key-record.js';
 import type { QuotaAdmin } from '../../quotas/admin.js';
@@ -78,12 +78,12 @@ const UNIT_MS = new Map([
 ]);
 const LONGEST_BAN_MS = 365 * 86_400_000;
 
-function setBan(invocation: Invocation): CommandResult | Promise<CommandResult> {
+function setBan(invocation: Invocation): Promise<CommandResult> {
   const time = String(invocation.flags.get('for'));
   const [, count, unit = ''] = /^([1-9][0-9]{0,8})([smhd])$/.exec(time) ?? [];
   const ms = Number(count) * (UNIT_MS.get(unit) ?? Number.NaN);
   if (!(ms <= LONGEST_BAN_MS)) {
-    return misused(`--for: expected a time up to 365d, such as 90s, 10m, 2h or 7d, not ${JSON.stringify(time)}`);
+    throw new Misuse(`--for: expected a time up to 365d, such as 90s, 10m, 2h or 7d, not ${JSON.stringify(time)}`);
   }
   return withKey(invocation, async (admin, { id }) => {
     await admin.ban(id, ms);

@@ -1,78 +1,68 @@
-import { type CommandResult, done, misused } from '../../command-result.js';
-import type { KeyRing } from '../../keys/key-ring.js';
+import { type CommandResult, done } from '../../command-result.js';
+import type { KeyRecord } from '../../keys/key-record.js';
 import type { QuotaAdmin } from '../../quotas/admin.js';
-import type { Invocation } from '../command.js';
-import { type Column, createTable } from '../terminal.js';
-import { readQuota, type ShownQuota, scarcestOf } from './quota-view.js';
+import { countOf, type Invocation } from '../command.js';
+import { createTable } from '../table.js';
+import { readQuota, type ShownQuota, type ShownWindow } from './quota-view.js';
 import { withQuotas } from './with-quotas.js';
 
-export function listQuotas(invocation: Invocation): CommandResult | Promise<CommandResult> {
-  const { flags } = invocation;
-  const limit = flags.get('limit');
-  if (!/^[1-9][0-9]{0,8}$/.test(`${limit}`)) {
-    return misused(`--limit: expected a whole number from 1 up, not ${JSON.stringify(limit)}`);
-  }
-  return withQuotas(invocation, (admin, keys) => list(admin, keys, Number(limit)));
-}
-
-/** The quotas of a key, and the key's name. */
-interface Row extends ShownQuota {
-  readonly keyName: string;
-}
-
-async function list(admin: QuotaAdmin, keys: KeyRing, limit: number): Promise<CommandResult> {
-  const rows = await nearestToLimit(admin, keys, limit);
-  if (rows.length === 0) return done('no key has used any of its quotas', []);
-  return done(
-    tableOf(rows).join('\n'),
-    rows.map(({ keyName, ...quota }) => quota),
-  );
+/** A key in the list. */
+interface Row {
+  readonly quota: ShownQuota;
+  /** The name of the key, in quotes. */
+  readonly name: string;
+  /** The window with the smallest ratio of remaining requests to its quota. */
+  readonly scarcest: ShownWindow;
+  /** That ratio, or -1 if the key is banned. */
+  readonly left: number;
 }
 
 /** How many keys are read at the same time. */
 const AT_ONCE = 100;
 
 /**
- * Returns at most `limit` keys: first the banned keys, then the keys that have used part of a
- * quota, beginning with those nearest to their limit.
+ * Lists at most `--limit` keys: first the banned keys, then the keys that have used part of a quota,
+ * beginning with those nearest to their limit.
  */
-async function nearestToLimit(admin: QuotaAdmin, ring: KeyRing, limit: number): Promise<readonly Row[]> {
-  const keys = (await ring.list()).filter(({ revokedAt }) => revokedAt === undefined);
-  const rows: Row[] = [];
-  for (let i = 0; i < keys.length; i += AT_ONCE) {
-    const read = keys.slice(i, i + AT_ONCE).map(async (key) => {
-      const keyName = key.name === undefined ? '' : JSON.stringify(key.name);
-      return { ...(await readQuota(admin, key)), keyName };
-    });
-    rows.push(...(await Promise.all(read)));
-  }
-  const used = rows.filter((row) => smallestFractionLeft(row) < 1);
-  return used.sort((a, b) => smallestFractionLeft(a) - smallestFractionLeft(b)).slice(0, limit);
+export function listQuotas(invocation: Invocation): Promise<CommandResult> {
+  const limit = countOf(invocation, 'limit');
+  return withQuotas(invocation, async (admin, ring) => {
+    const keys = (await ring.list()).filter(({ revokedAt }) => revokedAt === undefined);
+    const rows: Row[] = [];
+    for (let i = 0; i < keys.length; i += AT_ONCE) {
+      rows.push(...(await Promise.all(keys.slice(i, i + AT_ONCE).map((key) => readRow(admin, key)))));
+    }
+    const used = rows.filter(({ left }) => left < 1).sort((a, b) => a.left - b.left);
+    const shown = used.slice(0, limit);
+    if (shown.length === 0) return done('no key has used any of its quotas', []);
+    return done(
+      tableOf(shown).join('\n'),
+      shown.map(({ quota }) => quota),
+    );
+  });
 }
 
-/** Returns the smallest fraction that is left of any quota of the key, or -1 for a banned key. */
-function smallestFractionLeft(quota: ShownQuota): number {
-  const { remaining, quota: most } = scarcestOf(quota);
-  return quota.bannedUntil === null ? remaining / most : -1;
-}
-
-interface QuotaColumn extends Column {
-  cell(row: Row): string;
+async function readRow(admin: QuotaAdmin, key: KeyRecord): Promise<Row> {
+  const quota = await readQuota(admin, key);
+  const ratio = ({ remaining, quota }: ShownWindow) => remaining / quota;
+  // Every plan has at least one window.
+  const scarcest = quota.windows.reduce((a, b) => (ratio(b) < ratio(a) ? b : a));
+  const left = quota.bannedUntil === null ? ratio(scarcest) : -1;
+  return { quota, name: key.name === undefined ? '' : JSON.stringify(key.name), scarcest, left };
 }
 
 function tableOf(rows: readonly Row[]): string[] {
-  const columns: readonly QuotaColumn[] = [
-    { title: 'KEY', cell: ({ id }) => id },
-    { title: 'PLAN', cell: ({ plan }) => plan },
-    { title: 'LEFT', isNumber: true, cell: left, style: (cell) => (cell.startsWith('0 ') ? 'red' : undefined) },
-    { title: 'FULL AGAIN', cell: (row) => scarcestOf(row).resetAt ?? '' },
-    { title: 'BANNED UNTIL', cell: ({ bannedUntil }) => bannedUntil ?? '', style: () => 'red' },
-    { title: 'NAME', cell: ({ keyName }) => keyName },
-  ];
-  return createTable(process.stdout, columns)(rows.map((row) => columns.map(({ cell }) => cell(row))));
-}
-
-function left(row: Row): string {
-  const { name, quota, remaining } = scarcestOf(row);
-  return `${remaining} of ${quota} per ${name}`;
+  const table = createTable([
+    { title: 'KEY' },
+    { title: 'PLAN' },
+    { title: 'LEFT', isNumber: true },
+    { title: 'FULL AGAIN' },
+    { title: 'BANNED UNTIL' },
+    { title: 'NAME' },
+  ]);
+  const cells = rows.map(({ quota: { id, plan, bannedUntil }, name, scarcest }) => {
+    const left = `${scarcest.remaining} of ${scarcest.quota} per ${scarcest.name}`;
+    return [id, plan, left, scarcest.resetAt ?? '', bannedUntil ?? '', name];
+  });
+  return table(cells);
 }

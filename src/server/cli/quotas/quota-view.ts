@@ -10,7 +10,7 @@ export interface ShownQuota {
   readonly bannedUntil: string | null;
 }
 
-interface ShownWindow {
+export interface ShownWindow {
   readonly name: string;
   readonly quota: number;
   readonly remaining: number;
@@ -30,14 +30,6 @@ export async function readQuota(admin: QuotaAdmin, { id, plan }: KeyRecord): Pro
     })),
     bannedUntil: verdict === 'banned' ? isoTime(nowMs + retryAfterMs + utcOffsetMs) : null,
   };
-}
-
-/**
- * Returns the window with the smallest ratio of remaining requests to its quota. Every plan has at
- * least one window.
- */
-export function scarcestOf({ windows }: ShownQuota): ShownWindow {
-  return windows.reduce((a, b) => (b.remaining / b.quota < a.remaining / a.quota ? b : a));
 }
 
 export function isoTime(unixMs: number): string {

@@ -1,12 +1,12 @@
 import { type CommandResult, failed } from '../../command-result.js';
-import type { RedisAddress } from '../../config/redis-url.js';
+import type { RedisAddress } from '../../config/urls.js';
 import type { KeyRecord } from '../../keys/key-record.js';
 import type { KeyRing } from '../../keys/key-ring.js';
 import { messageOf } from '../../log/message-of.js';
 import { type QuotaAdmin, redisQuotaAdmin, savedQuotaAdmin } from '../../quotas/admin.js';
 import { connectRedis } from '../../quotas/redis-client.js';
 import { type Invocation, settingOptions } from '../command.js';
-import { unknownKey } from '../keys.js';
+import { keyIdOf, unknownKey } from '../keys.js';
 import { STORAGE_OPTIONS, withStorage } from '../with-storage.js';
 
 export const QUOTA_OPTIONS = { ...settingOptions(['redisUrl']), ...STORAGE_OPTIONS };
@@ -16,9 +16,8 @@ export function withKey(
   invocation: Invocation,
   work: (admin: QuotaAdmin, key: KeyRecord) => CommandResult | Promise<CommandResult>,
 ): Promise<CommandResult> {
-  const [id = ''] = invocation.operands;
   return withQuotas(invocation, async (admin, keys) => {
-    const key = await keys.get(id);
+    const key = await keys.get(keyIdOf(invocation));
     return key === undefined ? failed(unknownKey(invocation)) : work(admin, key);
   });
 }
