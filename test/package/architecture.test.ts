@@ -44,7 +44,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'server/config',
     'server/docs',
   ],
-  'server/metrics': ['http', 'limits/redis', 'server', 'server/listener', 'server/log'],
+  'server/metrics': ['http', 'http/mounts', 'limits/redis', 'server', 'server/listener', 'server/log'],
   'server/quotas': [
     'databases/sqlite',
     'http',

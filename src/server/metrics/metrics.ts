@@ -3,7 +3,7 @@ import { COMMIT_CHANNEL } from '../../commits.js';
 import { OPERATION_NAMES } from '../../http/operations.js';
 import type { LimiterMode } from '../../limits/redis/limiter.js';
 import { ifInstalled, notInstalled } from '../installed.js';
-import { type Backends, stateOf } from '../listener/health.js';
+import { type BackendState, type Backends, stateOf } from '../listener/health.js';
 import { onReplies } from '../log/replies.js';
 
 export type Prometheus = typeof import('prom-client');
@@ -25,7 +25,7 @@ export interface Metrics {
 }
 
 const MODES: readonly LimiterMode[] = ['shared', 'local', 'open', 'closed'];
-const STATES = ['ok', 'degraded', 'unavailable'] as const;
+const STATES: readonly BackendState[] = ['ok', 'degraded', 'unavailable'];
 const WRITES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 /**
  * The upper bounds of the durations, in seconds. The first is 0.1 ms, because a typical request
@@ -43,38 +43,27 @@ const SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.0
 export function createMetrics(prometheus: Prometheus, backends: Backends, limiterMode?: () => LimiterMode): Metrics {
   const { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Histogram, Registry } = prometheus;
   const registry = new Registry();
-  const registers = [registry];
   collectDefaultMetrics({ register: registry });
-  const requests = new Counter({
-    name: 'store_orders_requests_total',
-    help: 'Requests that got a response.',
-    labelNames: ['operation', 'status', 'code'],
-    registers,
-  });
+  const metric = (name: string, help: string, labelNames: string[] = []) => {
+    return { name: `store_orders_${name}`, help, labelNames, registers: [registry] };
+  };
+  const requests = new Counter(
+    metric('requests_total', 'Requests that got a response.', ['operation', 'status', 'code']),
+  );
   const seconds = new Histogram({
-    name: 'store_orders_request_duration_seconds',
-    help: 'Time from the head of a request to its response, in seconds.',
-    labelNames: ['operation'],
+    ...metric('request_duration_seconds', 'Time from the head of a request to its response, in seconds.', [
+      'operation',
+    ]),
     buckets: SECONDS,
-    registers,
   });
-  const failures = new Counter({
-    name: 'store_orders_failures_total',
-    help: 'Requests affected by an internal failure.',
-    labelNames: ['operation'],
-    registers,
-  });
-  const refusals = new Counter({
-    name: 'store_orders_refusals_total',
-    help: 'Requests refused by a quota or a ban.',
-    labelNames: ['plan', 'code'],
-    registers,
+  const failures = new Counter(metric('failures_total', 'Requests affected by an internal failure.', ['operation']));
+  const refusals = new Counter(metric('refusals_total', 'Requests refused by a quota or a ban.', ['plan', 'code']));
+  const writes = new Histogram({
+    ...metric('commit_writes', 'Number of writes that were committed together.'),
+    buckets: WRITES,
   });
   new Gauge({
-    name: 'store_orders_backend_state',
-    help: 'Number of processes in which the backend has this state.',
-    labelNames: ['backend', 'state'],
-    registers,
+    ...metric('backend_state', 'Number of processes in which the backend has this state.', ['backend', 'state']),
     async collect() {
       for (const [backend, check] of Object.entries(backends)) {
         const now = await stateOf(check);
@@ -82,28 +71,18 @@ export function createMetrics(prometheus: Prometheus, backends: Backends, limite
       }
     },
   });
-  const writes = new Histogram({
-    name: 'store_orders_commit_writes',
-    help: 'Number of writes that were committed together.',
-    buckets: WRITES,
-    registers,
-  });
-  for (const operation of [...OPERATION_NAMES, 'none']) {
-    seconds.zero({ operation });
-    failures.inc({ operation }, 0);
-  }
-
   if (limiterMode !== undefined) {
     new Gauge({
-      name: 'store_orders_limiter_mode',
-      help: 'Number of processes whose Redis limiter has this mode.',
-      labelNames: ['mode'],
-      registers,
+      ...metric('limiter_mode', 'Number of processes whose Redis limiter has this mode.', ['mode']),
       collect() {
         const now = limiterMode();
         for (const mode of MODES) this.set({ mode }, Number(mode === now));
       },
     });
+  }
+  for (const operation of [...OPERATION_NAMES, 'none']) {
+    seconds.zero({ operation });
+    failures.inc({ operation }, 0);
   }
 
   function onCommit(message: unknown): void {
