@@ -1,22 +1,13 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { createMemoryLimiter, createMemoryOrderStore, createPlan, PLANS, type Plan, perMinute } from 'store-orders';
-import { createOrderServer } from 'store-orders/server';
-import { listenOnFreePort } from '../../support/listen.js';
+import { createPlan, type Plan, perMinute } from 'store-orders';
+import { listen as listenWith } from './support/order-server.js';
 
 const SHOP = 'https://shop.example';
 
 async function listen(t: TestContext, corsOrigins?: readonly string[], addressPlan?: Plan) {
-  const server = createOrderServer({
-    addressPlan,
-    store: createMemoryOrderStore([{ id: 1 }]),
-    limiter: createMemoryLimiter(),
-    authenticate: (apiKey) => (apiKey === 'ours' ? { id: 'us', plan: PLANS.business } : undefined),
-    corsOrigins,
-  });
-  const port = await listenOnFreePort(server);
-  t.after(() => server.drain(0));
-  const url = `http://127.0.0.1:${port}/v1/store/orders`;
+  const { origin } = await listenWith(t, { corsOrigins, addressPlan });
+  const url = `${origin}/v1/store/orders`;
   return {
     get: (origin?: string, key = 'ours') =>
       fetch(url, { headers: { authorization: `Bearer ${key}`, ...(origin && { origin }) } }),
@@ -86,15 +77,8 @@ test('the configured origin * allows pages from every origin, and the responses 
   assert.deepEqual([(await preflight('null')).status, allowed(await preflight('null'))], [204, '*']);
 });
 
-test('createOrderServer throws for an invalid origin', () => {
+test('createOrderServer throws for an invalid origin', async (t) => {
   for (const origin of ['shop.example', `${SHOP}/`, 'https://shop.example/page', '']) {
-    const create = () =>
-      createOrderServer({
-        store: createMemoryOrderStore(),
-        limiter: createMemoryLimiter(),
-        authenticate: () => undefined,
-        corsOrigins: [origin],
-      });
-    assert.throws(create, /^TypeError: corsOrigins: /, origin);
+    await assert.rejects(listen(t, [origin]), /^TypeError: corsOrigins: /, origin);
   }
 });

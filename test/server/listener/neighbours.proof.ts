@@ -1,7 +1,10 @@
 import { test } from 'node:test';
+import { createDatabase } from '../../databases/postgres/support/database.js';
+import { missingEngine, startEngine } from '../../support/postgres-server.js';
 import { besideStrangers } from './support/neighbours.js';
 
-const SECONDS = Number(process.env['STORE_ORDERS_SECONDS'] ?? 4);
+const seconds = Number(process.env['STORE_ORDERS_SECONDS'] ?? 2);
+const engine = missingEngine ? undefined : await startEngine();
 
 /** Kinds of strangers, each with its number of connections from one address. */
 const STRANGERS = [
@@ -17,9 +20,10 @@ const STRANGERS = [
 ] as const;
 
 for (const [kind, connections] of STRANGERS) {
-  test(`a customer beside strangers at its own address: ${kind}`, (t) =>
-    besideStrangers(t, { kind, connections, from: '127.0.0.1', seconds: SECONDS }));
+  test(`customers over SQLite beside strangers: ${kind}`, (t) => besideStrangers(t, { kind, connections, seconds }));
 
-  test(`a customer beside strangers at twenty other addresses: ${kind}`, (t) =>
-    besideStrangers(t, { kind, connections: 4 * connections, from: '20', seconds: SECONDS }));
+  test(`customers over PostgreSQL beside strangers: ${kind}`, { skip: missingEngine }, async (t) => {
+    const databaseUrl = await createDatabase(engine ?? (await startEngine()));
+    await besideStrangers(t, { kind, connections, seconds, databaseUrl });
+  });
 }

@@ -1,41 +1,17 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createMemoryOrderStore } from 'store-orders';
-import { createMemoryLimiter, PLANS } from 'store-orders/limiter';
-import { createOrderServer, type OrderServer, type OrderServerOptions } from 'store-orders/server';
-import { listenOnFreePort } from '../../support/listen.js';
-
-async function listen(
-  t: TestContext,
-  options: Partial<OrderServerOptions> = {},
-  prepare: (server: OrderServer) => void = () => {},
-) {
-  const server = createOrderServer({
-    store: createMemoryOrderStore([{ id: 1 }]),
-    limiter: createMemoryLimiter(),
-    authenticate: (apiKey) => (apiKey === 'ours' ? { id: 'us', plan: PLANS.business } : undefined),
-    ...options,
-  });
-  prepare(server);
-  const port = await listenOnFreePort(server);
-  t.after(() => server.drain(0).catch(() => {}));
-  const open = async () => {
-    const socket = connect(port, '127.0.0.1');
-    await once(socket, 'connect');
-    return socket;
-  };
-  return { server, open, url: `http://127.0.0.1:${port}` };
-}
+import { listen } from './support/order-server.js';
 
 const HEAD = 'GET /v1/store/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ours\r\n';
 
 test('health checks need no key: /healthz reports that the server runs, /readyz whether its backends work', async (t) => {
   let state: 'ok' | 'degraded' | 'unavailable' | Error = 'ok';
   const database = () => (state instanceof Error ? Promise.reject(state) : state);
-  const { url } = await listen(t, { backends: { database, quotas: () => 'ok' }, basePath: '' });
+  const { origin: url } = await listen(t, { backends: { database, quotas: () => 'ok' }, basePath: '' });
   const answer = async (path: string, method = 'GET') => {
     const response = await fetch(url + path, { method });
     return [response.status, await response.text()];
@@ -60,24 +36,11 @@ test('health checks need no key: /healthz reports that the server runs, /readyz 
   assert.equal((await answer('/store/orders'))[0], 401);
 });
 
-test('malformed and unusual requests get a response of the order service with its limit fields, not a response of node:http', async (t) => {
+test('a request with Expect: 100-continue gets its final response at once', async (t) => {
   const { open } = await listen(t);
-  const rows: readonly (readonly [request: string, status: number])[] = [
-    [`GET /v1/store/orders HTTP/1.1\r\nAuthorization: Bearer ours\r\nConnection: close\r\n\r\n`, 400],
-    [`GET /v1/store/orders HTTP/1.0\r\nAuthorization: Bearer ours\r\n\r\n`, 200],
-    [`${HEAD}Connection: close\r\nExpect: the-unexpected\r\n\r\n`, 200],
-    [`${HEAD}Expect: 100-continue\r\nContent-Length: 5\r\n\r\n`, 200],
-    ['GET / HTP/1.1\r\n\r\n', 400],
-    [`${HEAD}X: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
-  ];
-  for (const [request, status] of rows) {
-    const socket = await open();
-    socket.write(request);
-    const answer = await text(socket);
-    assert.ok(answer.startsWith(`HTTP/1.1 ${status} `), `${request.slice(0, 80)} → ${answer}`);
-    assert.match(answer, /\r\nX-RateLimit-Limit: \d+\r\n/);
-    if (status >= 400) assert.match(answer, new RegExp(`"status":${status}}$`));
-  }
+  const socket = await open();
+  socket.write(`${HEAD}Expect: 100-continue\r\nContent-Length: 5\r\n\r\n`);
+  assert.match(await text(socket), /^HTTP\/1\.1 200 OK\r\n/);
 });
 
 test('a client that sends no complete request head within 10 s gets a 408 with an Error object', async (t) => {
@@ -112,26 +75,8 @@ test('a client that sends no complete request head within 10 s gets a 408 with a
   served.destroy();
 });
 
-test('a second Authorization field, a second Host field or a request body is noticed even after a thousand header fields', async (t) => {
-  const { open } = await listen(t);
-  const padding = 'a:\r\n'.repeat(1_100);
-  for (const [hidden, line] of [
-    ['Connection: close\r\nAuthorization: Bearer theirs', /^HTTP\/1\.1 (?:401|431) /],
-    ['Host: y', /^HTTP\/1\.1 (?:400|431) /],
-    ['Content-Length: 3', /^HTTP\/1\.1 (?:200|431) /],
-  ] as const) {
-    const socket = await open();
-    socket.write(`${HEAD}${padding}${hidden}\r\n\r\n`);
-    // `text` returns only if the server closes the connection.
-    const answer = await text(socket);
-    assert.match(answer, line, hidden);
-    assert.match(answer, /\r\nConnection: close\r\n/i, hidden);
-    socket.destroy();
-  }
-});
-
 test('a draining server closes connections without a request, and serves a request that has partly arrived', async (t) => {
-  const { server, open, url } = await listen(t);
+  const { server, open, origin: url } = await listen(t);
   const silent = await open();
   const idle = await open();
   idle.write(`${HEAD}\r\n`);
@@ -199,7 +144,7 @@ test('while the server drains, a connection with an incomplete request is closed
   const stuck = await open();
   stuck.on('error', () => {});
   stuck.write(HEAD);
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  await sleep(50);
   await server.drain(100);
   await once(stuck, 'close');
 });
@@ -208,19 +153,11 @@ test('/readyz responds with 503 while the server drains', async (t) => {
   const { server, open } = await listen(t);
   const socket = await open();
   socket.write('GET /readyz HTTP/1.1\r\n');
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  await sleep(50);
   const drained = server.drain();
   socket.write('Host: x\r\n\r\n');
   assert.match(await text(socket), /^HTTP\/1\.1 503 /);
   await drained;
-});
-
-test('createOrderServer throws an error for an invalid basePath or trustProxy', () => {
-  const store = createMemoryOrderStore();
-  const limiter = createMemoryLimiter();
-  const authenticate = () => undefined;
-  assert.throws(() => createOrderServer({ store, limiter, authenticate, basePath: 'v1' }), /basePath/);
-  assert.throws(() => createOrderServer({ store, limiter, authenticate, trustProxy: -1 }), RangeError);
 });
 
 test('a server that trusts no proxy warns once about X-Forwarded-For; a server that trusts a proxy never warns', async (t) => {
@@ -230,7 +167,7 @@ test('a server that trusts no proxy warns once about X-Forwarded-For; a server t
   t.after(() => process.off('warning', onWarning));
   const headers = { 'X-Forwarded-For': '198.51.100.7' };
   for (const trustProxy of [1, 0, 0]) {
-    const { url } = await listen(t, { trustProxy });
+    const { origin: url } = await listen(t, { trustProxy });
     for (let i = 0; i < 2; i++) await (await fetch(`${url}/v1/store/orders`, { headers })).text();
     await (await fetch(`${url}/v1/store/orders`)).text();
     assert.equal(warnings.length, 1 - trustProxy, `trustProxy: ${trustProxy}`);

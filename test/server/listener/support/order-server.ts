@@ -1,20 +1,32 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import type { TestContext } from 'node:test';
 import { createMemoryLimiter, createMemoryOrderStore, PLANS } from 'store-orders';
-import { createOrderServer, type OrderServerOptions } from 'store-orders/server';
+import { createOrderServer, type OrderServer, type OrderServerOptions } from 'store-orders/server';
 import { listenOnFreePort } from '../../../support/listen.js';
 
 /**
- * Starts a server without orders, and stops it at the end of the test. The only valid key is
+ * Starts a server with one order, and stops it at the end of the test. The only valid key is
  * `ours`.
  */
-export async function listen(t: TestContext, options: Partial<OrderServerOptions> = {}) {
+export async function listen(
+  t: TestContext,
+  options: Partial<OrderServerOptions> = {},
+  prepare: (server: OrderServer) => void = () => {},
+) {
   const server = createOrderServer({
-    store: createMemoryOrderStore(),
+    store: createMemoryOrderStore([{ id: 1 }]),
     limiter: createMemoryLimiter(),
     authenticate: (apiKey) => (apiKey === 'ours' ? { id: 'us', plan: PLANS.business } : undefined),
     ...options,
   });
+  prepare(server);
   const port = await listenOnFreePort(server);
   t.after(() => server.drain(0));
-  return { server, port, origin: `http://127.0.0.1:${port}` };
+  async function open() {
+    const socket = connect(port, '127.0.0.1');
+    await once(socket, 'connect');
+    return socket;
+  }
+  return { server, port, open, origin: `http://127.0.0.1:${port}` };
 }

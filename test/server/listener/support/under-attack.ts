@@ -34,22 +34,29 @@ export async function attack(
   return JSON.parse(await text(child.stdout));
 }
 
-/** Sends a customer's requests on connections that stay open, and measures their latencies. */
+/** Sends a customer's requests, and measures their latencies. */
 export interface Customer {
   /**
    * Returns the latencies in ms, in ascending order, of the requests that got a 200 since the last
    * call.
    */
   take(): number[];
+  /** The statuses other than 200, and the errors. */
   readonly failures: readonly string[];
   stop(): Promise<void>;
 }
 
 /**
  * Starts `clients` concurrent clients, each of which pauses for `pauseMs` after each response.
- * Newcomers open a new connection for each request.
+ * Newcomers open a new connection for each request. `nextKey` returns the key for a request.
  */
-export function customer(url: URL, apiKey: string, clients: number, pauseMs: number, isNewcomer = false): Customer {
+export function customer(
+  url: URL,
+  nextKey: () => string,
+  clients: number,
+  pauseMs: number,
+  isNewcomer = false,
+): Customer {
   const agent = new Agent({ keepAlive: !isNewcomer, maxSockets: clients });
   const failures: string[] = [];
   let latencies: number[] = [];
@@ -58,7 +65,7 @@ export function customer(url: URL, apiKey: string, clients: number, pauseMs: num
   const ask = () =>
     new Promise<void>((resolve) => {
       const startMs = performance.now();
-      const request = get(url, { agent, headers: { authorization: `Bearer ${apiKey}` }, timeout: 10_000 });
+      const request = get(url, { agent, headers: { authorization: `Bearer ${nextKey()}` }, timeout: 10_000 });
       request.on('timeout', () => request.destroy(new Error('no response for 10 s')));
       request.on('error', ({ message }) => resolve(void failures.push(message)));
       request.on('response', (response) => {
@@ -72,7 +79,7 @@ export function customer(url: URL, apiKey: string, clients: number, pauseMs: num
   async function work(): Promise<void> {
     while (!isStopped) {
       await ask();
-      if (pauseMs > 0) await sleep(pauseMs);
+      await sleep(pauseMs);
     }
   }
 
@@ -104,45 +111,4 @@ export function residentMiB(pid: number | undefined): number {
 
 export function openDescriptors(pid: number | undefined): number {
   return readdirSync(`/proc/${pid}/fd`).length;
-}
-
-/**
- * An entry of `/proc/net/tcp`: the local port, the remote address, the state, and the inode, which
- * is 0 if no process has the connection.
- */
-const ENTRY = /^ *\d+: \w+:(\w{4}) (\w+:\w{4}) (\w\w) (?:\S+ +){5}(\d+)/gm;
-
-/** The address 127.0.0.1 in `/proc/net/tcp`. The attacker uses other addresses. */
-const HONEST = '0100007F';
-const LISTENS = '0A';
-
-/** Returns the remote addresses of the attacker's connections that the server has not closed. */
-export function openTo({ port }: URL): ReadonlySet<string> {
-  const there = new Set<string>();
-  for (const [, local = '', remote = '', state, inode] of readFileSync('/proc/net/tcp', 'latin1').matchAll(ENTRY)) {
-    if (Number(`0x${local}`) !== Number(port) || state === LISTENS || inode === '0') continue;
-    if (!remote.startsWith(HONEST)) there.add(remote);
-  }
-  return there;
-}
-
-/** Measures once a second how long each connection of the attacker has been open. */
-export function watchAges(url: URL) {
-  const sinceMs = new Map<string, number>();
-  let longestMs = 0;
-  let most = 0;
-
-  function look(): void {
-    const nowMs = performance.now();
-    const there = openTo(url);
-    for (const remote of there) {
-      sinceMs.set(remote, sinceMs.get(remote) ?? nowMs);
-      longestMs = Math.max(longestMs, nowMs - (sinceMs.get(remote) ?? nowMs));
-    }
-    for (const remote of sinceMs.keys()) if (!there.has(remote)) sinceMs.delete(remote);
-    most = Math.max(most, there.size);
-  }
-
-  const timer = setInterval(look, 1_000);
-  return { longestMs: () => longestMs, most: () => most, stop: () => clearInterval(timer) };
 }
