@@ -13,8 +13,8 @@ export interface Neighbourhood {
   /** How many connections the strangers at one address open. Those at twenty open four times as many. */
   readonly connections: number;
   readonly seconds: number;
-  /** The URL of an empty PostgreSQL database. Default: SQLite. */
-  readonly databaseUrl?: string;
+  /** An empty PostgreSQL database, and Redis. Default: SQLite. */
+  readonly urls?: { readonly DATABASE_URL: string; readonly REDIS_URL: string };
 }
 
 /** A key is used only once by a customer whose keys the server has not seen. */
@@ -37,14 +37,11 @@ async function issueKeys(db: string, databaseUrl: string | undefined): Promise<r
  */
 export async function besideStrangers(
   t: TestContext,
-  { kind, connections, seconds, databaseUrl }: Neighbourhood,
+  { kind, connections, seconds, urls }: Neighbourhood,
 ): Promise<void> {
   const cwd = temporaryDirectory();
-  const [known = '', ...unseen] = await issueKeys(join(cwd, 'store-orders.db'), databaseUrl);
-  const env = {
-    NODE_OPTIONS: '--max-old-space-size=512',
-    ...(databaseUrl !== undefined && { DATABASE_URL: databaseUrl }),
-  };
+  const [known = '', ...unseen] = await issueKeys(join(cwd, 'store-orders.db'), urls?.DATABASE_URL);
+  const env = { NODE_OPTIONS: '--max-old-space-size=512', ...urls };
   const server = await startServer(t, { cwd, env }, '--log', 'events');
   const url = new URL(`${server.url}/store/orders`);
   const customers: Readonly<Record<string, Customer>> = {
