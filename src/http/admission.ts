@@ -1,4 +1,4 @@
-import { checkFields, checkFunction, checkMethods, checkOneOf } from '../check.js';
+import { checkFields, checkFunction, checkMethods } from '../check.js';
 import type { Decision, Plan, RateLimiter } from '../limits/index.js';
 import { createPlan, perMinute } from '../limits/index.js';
 import { checkPlan } from '../limits/plan.js';
@@ -6,7 +6,7 @@ import type { MaybePromise } from '../orders/index.js';
 import { addressKey, resolveAddress } from './client-address.js';
 import type { ErrorCode } from './errors.js';
 import { after, attempt, callHost, HostFailure } from './host-call.js';
-import { createLimitFields, retryAfter, unavailableFields } from './rate-limit-fields.js';
+import { limitFields, retryAfter, unavailableFields } from './rate-limit-fields.js';
 import { failed, type Outcome, refusal, UNAVAILABLE_MS } from './reply.js';
 import type { ReadRequest } from './request.js';
 
@@ -28,10 +28,10 @@ export interface AdmissionOptions {
   readonly authenticate: Authenticate;
   /**
    * Returns whether this process remembers the key as recently valid. Provide this function if
-   * `authenticate` calls a backend that strangers could keep busy with made-up keys. If it returns
-   * `false`, the key is looked up only while the client's address is within its limit. Over that
-   * limit, the request is refused with 429. Without this function, every key is looked up. If this
-   * function throws, or returns anything but `true` or `false`, the client receives a 503.
+   * `authenticate` calls a backend that strangers could keep busy with made-up keys. While the
+   * address of a client is over its limit, keys for which it returns `false` are looked up one at a
+   * time for this address. A request that comes meanwhile is refused with 429. Without this
+   * function, every key is looked up. If this function throws, the client receives a 503.
    */
   readonly isKnownKey?: ((apiKey: string) => boolean) | undefined;
   /**
@@ -39,11 +39,6 @@ export interface AdmissionOptions {
    * `partition: 'address'`. Default: 600 requests per minute.
    */
   readonly addressPlan?: Plan | undefined;
-  /**
-   * Whether replies also carry the fields `RateLimit` and `RateLimit-Policy` of the IETF draft.
-   * Default: true.
-   */
-  readonly draftFields?: boolean | undefined;
 }
 
 /**
@@ -69,17 +64,14 @@ interface Charge {
   readonly limitFields: readonly string[];
 }
 
-interface Passed<P> extends Charge {
-  readonly principal: P;
-  readonly refusal: undefined;
-}
-
-interface Refused extends Charge {
+export interface Refused extends Charge {
   readonly principal: Principal | undefined;
   readonly refusal: Outcome;
 }
 
-export type Verdict<P = Principal | undefined> = Passed<P> | Refused;
+export type Verdict<P = Principal | undefined> =
+  | (Charge & { readonly principal: P; readonly refusal: undefined })
+  | Refused;
 
 /** Decides whether a request may be served. No method throws, rejects, or serves the request. */
 export interface Admission {
@@ -98,15 +90,19 @@ export interface Admission {
 }
 
 export function createAdmission(options: AdmissionOptions): Admission {
-  const { limiter, authenticate, isKnownKey, addressPlan = ADDRESS_PLAN, draftFields = true } = options;
-  const limitFields = createLimitFields(draftFields);
+  const { limiter, authenticate, isKnownKey = () => true, addressPlan = ADDRESS_PLAN } = options;
+  /** The addresses over their limit for which a key is being looked up. */
+  const lookingUp = new Set<string>();
 
   function admit(request: ReadRequest): MaybePromise<Verdict<Principal>> {
     const { apiKey, keyFault, fault } = request;
     if (fault !== undefined || apiKey === undefined) return refuse(request, fault ?? keyFault);
-    return attempt(
-      () => (isKnown(isKnownKey, apiKey) ? lookUp(request, apiKey) : lookUpWithinLimit(request, apiKey)),
-      (error) => failure(error, addressPlan),
+    return tried(() =>
+      callHost(
+        'isKnownKey',
+        () => isKnownKey(apiKey),
+        (known) => (known ? lookUp(request, apiKey) : lookUpUnknown(request, apiKey)),
+      ),
     );
   }
 
@@ -115,48 +111,52 @@ export function createAdmission(options: AdmissionOptions): Admission {
       'authenticate',
       () => authenticate(apiKey),
       (principal) => {
-        // An `authenticate` written in JavaScript can also return `null` for an unknown key.
         if (principal === undefined || principal === null) return refuse(request, 'invalid_api_key');
         const { id, plan } = principal;
         // Principals without an id would all share one quota.
-        if (typeof id !== 'string' || id === '') return failPrincipal('id');
-        if (!Array.isArray(plan?.policies)) return failPrincipal('plan');
+        if (typeof id !== 'string' || id === '' || !Array.isArray(plan?.policies)) {
+          throw new HostFailure('authenticate failed', new TypeError('expected a principal with an id and a plan'));
+        }
         return take('key', id, plan, principal);
       },
     );
   }
 
   /**
-   * Looks up a key, unless the client's address is over its limit. The request counts against the
-   * address only if the key turns out to be invalid.
+   * Looks up a key that this process does not know. While the client's address is over its limit,
+   * only one such look-up at a time runs for it. So made-up keys cannot keep the backend busy, and
+   * a new customer behind the same address is still admitted between two of them.
    */
-  function lookUpWithinLimit(request: ReadRequest, apiKey: string): MaybePromise<Verdict<Principal>> {
+  function lookUpUnknown(request: ReadRequest, apiKey: string): MaybePromise<Verdict<Principal>> {
+    const bucket = addressKey(resolveAddress(request.clientAddress));
     return callHost(
       'limiter.take',
-      () => limiter.take(addressKey(resolveAddress(request.clientAddress)), addressPlan, 0),
+      () => limiter.take(bucket, addressPlan, 0),
       ({ inForce }) => {
         if (inForce.remaining > 0) return lookUp(request, apiKey);
-        return after(takeFromAddress(request), (verdict) =>
-          verdict.refusal === undefined ? lookUp(request, apiKey) : verdict,
+        if (lookingUp.has(bucket)) {
+          return after(takeFromAddress(request), (verdict) =>
+            verdict.refusal === undefined ? lookUp(request, apiKey) : verdict,
+          );
+        }
+        lookingUp.add(bucket);
+        return after(
+          tried(() => lookUp(request, apiKey)),
+          (verdict) => {
+            lookingUp.delete(bucket);
+            return verdict;
+          },
         );
       },
     );
   }
 
   function refuse(request: ReadRequest, code: ErrorCode): MaybePromise<Refused> {
-    return after(takeFromAddress(request), (verdict) =>
-      verdict.refusal === undefined ? { ...verdict, refusal: refusal(code) } : verdict,
-    );
+    return after(takeFromAddress(request), (verdict) => ({ ...verdict, refusal: verdict.refusal ?? refusal(code) }));
   }
 
   function takeFromAddress(request: ReadRequest): MaybePromise<Verdict<undefined>> {
-    let bucket: string;
-    try {
-      bucket = addressKey(resolveAddress(request.clientAddress));
-    } catch (error) {
-      return failure(error, addressPlan);
-    }
-    return take('address', bucket, addressPlan, undefined);
+    return tried(() => take('address', addressKey(resolveAddress(request.clientAddress)), addressPlan, undefined));
   }
 
   function take<P extends Principal | undefined>(
@@ -165,44 +165,40 @@ export function createAdmission(options: AdmissionOptions): Admission {
     plan: Plan,
     principal: P,
   ): MaybePromise<Verdict<P>> {
-    return attempt<Verdict<P>, Refused>(
+    return tried(
       () =>
         callHost(
           'limiter.take',
           () => limiter.take(bucket, plan),
           (decision) => {
+            const { allowed } = decision;
             // This throws if the limiter has not returned a decision.
             const fields = limitFields(decision);
-            return decision.allowed
-              ? { charged, isAddressOverLimit: false, plan, limitFields: fields, principal, refusal: undefined }
-              : {
-                  charged,
-                  isAddressOverLimit: charged === 'address',
-                  plan,
-                  limitFields: fields,
-                  principal,
-                  refusal: overLimit(decision),
-                };
+            const isAddressOverLimit = !allowed && charged === 'address';
+            const charge = { charged, isAddressOverLimit, plan, limitFields: fields, principal };
+            return allowed ? { ...charge, refusal: undefined } : { ...charge, refusal: overLimit(decision) };
           },
         ),
-      (error) => failure(error, plan, principal),
+      plan,
+      principal,
     );
+  }
+
+  /** Runs a step. If it throws or rejects, the request is refused with 503 or 500. */
+  function tried<V>(step: () => MaybePromise<V>, plan = addressPlan, principal?: Principal): MaybePromise<V | Refused> {
+    return attempt(step, (error) => ({ ...uncharged(plan, principal), refusal: failed(error) }));
   }
 
   return {
     admit,
     charge: (request) => (request.fault === undefined ? takeFromAddress(request) : refuse(request, request.fault)),
-    turnAway: () => ({ ...uncharged(addressPlan, undefined), refusal: refusal('service_unavailable') }),
+    turnAway: () => ({ ...uncharged(addressPlan), refusal: refusal('service_unavailable') }),
   };
 }
 
-function failure(error: unknown, plan: Plan, principal?: Principal): Refused {
-  return { ...uncharged(plan, principal), refusal: failed(error) };
-}
-
-function uncharged(plan: Plan, principal: Principal | undefined) {
-  const limitFields = unavailableFields(plan, Date.now() + UNAVAILABLE_MS);
-  return { charged: undefined, isAddressOverLimit: false, plan, limitFields, principal };
+function uncharged(plan: Plan, principal?: Principal) {
+  const fields = unavailableFields(plan, Date.now() + UNAVAILABLE_MS);
+  return { charged: undefined, isAddressOverLimit: false, plan, limitFields: fields, principal };
 }
 
 function overLimit({ verdict, retryAfterMs }: Decision): Outcome {
@@ -210,31 +206,11 @@ function overLimit({ verdict, retryAfterMs }: Decision): Outcome {
   return refusal(code, 'Retry-After', retryAfter(retryAfterMs));
 }
 
-function isKnown(isKnownKey: AdmissionOptions['isKnownKey'], apiKey: string): boolean {
-  if (isKnownKey === undefined) return true;
-  let known: unknown;
-  try {
-    known = isKnownKey(apiKey);
-  } catch (error) {
-    throw new HostFailure('isKnownKey failed', error);
-  }
-  if (typeof known === 'boolean') return known;
-  // A promise would otherwise count as true, and made-up keys would keep the backend busy.
-  const error = new TypeError('isKnownKey: expected true or false');
-  throw new HostFailure('isKnownKey did not return true or false', error);
-}
-
-function failPrincipal(lacking: keyof Principal): never {
-  const error = new TypeError(`principal.${lacking}: missing`);
-  throw new HostFailure(`authenticate returned a principal without ${lacking}`, error);
-}
-
 const ADMISSION_OPTIONS: Readonly<Record<keyof AdmissionOptions, true>> = {
   limiter: true,
   authenticate: true,
   isKnownKey: true,
   addressPlan: true,
-  draftFields: true,
 };
 
 /**
@@ -243,13 +219,12 @@ const ADMISSION_OPTIONS: Readonly<Record<keyof AdmissionOptions, true>> = {
  */
 export function checkAdmissionOptions(options: AdmissionOptions, others: readonly string[] = []): void {
   checkFields('options', options, [...others, ...Object.keys(ADMISSION_OPTIONS)]);
-  const { limiter, authenticate, isKnownKey, addressPlan, draftFields } = options;
+  const { limiter, authenticate, isKnownKey, addressPlan } = options;
   checkMethods('limiter', limiter, ['take']);
   checkFunction('authenticate', authenticate);
   if (isKnownKey !== undefined) checkFunction('isKnownKey', isKnownKey);
-  if (addressPlan !== undefined && addressPlan?.partition !== 'address') {
+  if (addressPlan === undefined) return;
+  if (addressPlan?.partition !== 'address')
     throw new TypeError("addressPlan: expected a plan with partition 'address'");
-  }
-  if (addressPlan !== undefined) checkPlan(addressPlan);
-  if (draftFields !== undefined) checkOneOf('draftFields', draftFields, [true, false]);
+  checkPlan(addressPlan);
 }

@@ -52,18 +52,10 @@ export interface ReplyMessage {
 export const REPLY_CHANNEL = 'store-orders:reply';
 export const replies = channel(REPLY_CHANNEL);
 
-/** A failure that no subscriber learns of. */
-export interface UnheardFailure {
-  readonly error: unknown;
-  readonly operation: OperationName | undefined;
-  /** The API key of the request, which the warning must not contain. */
-  readonly apiKey: string | undefined;
-}
-
 /** Creates a function that emits a process warning for the first failure of each kind. */
-export function createFailureWarning(): (failure: UnheardFailure) => void {
+export function createFailureWarning() {
   const warnedOf = new Set<string>();
-  return ({ error, operation, apiKey }) => {
+  return (error: unknown, operation: OperationName | undefined, apiKey: string | undefined): void => {
     const failed = error instanceof HostFailure ? error.message : `${operation ?? 'the service'} failed`;
     if (warnedOf.has(failed)) return;
     warnedOf.add(failed);
@@ -76,38 +68,23 @@ export function createFailureWarning(): (failure: UnheardFailure) => void {
   };
 }
 
-/** Returns the error that a part of the embedding program threw, or the error of the service. */
+/** Returns the error that a part of the host threw, or the error of the service. */
 export function hostErrorOf(error: unknown): unknown {
   return error instanceof HostFailure ? error.cause : error;
-}
-
-/**
- * Returns the class of an error, its code, its message without secrets, and where it was thrown:
- * `Error ECONNREFUSED: db down, at list (/app/store.mjs:6:9)`.
- */
-function describe(error: unknown, apiKey: string | undefined): string {
-  try {
-    const { name, code, message = '', stack } = Object(error);
-    const [place = ''] = /^ +at .+$/m.exec(String(stack).slice(`${name}: ${message}`.length)) ?? [];
-    const kind = typeof code === 'string' && /^\w{1,40}$/.test(code) ? `${name} ${code}` : `${name}`;
-    const parts = [withoutSecrets(`${message}`, apiKey), place.trim()].filter((part) => part !== '');
-    return parts.length === 0 ? kind : `${kind}: ${parts.join(', ')}`;
-  } catch {
-    return 'an object that cannot be read';
-  }
 }
 
 const MAX_MESSAGE_LENGTH = 300;
 
 /**
- * Returns the first line of a message, for a terminal or a log. Leaves out the API key of the
- * request, the user and password of each URL, and values such as `password=…` and `Bearer …`.
+ * Returns the class of an error, its code, the first line of its message, and where it was thrown:
+ * `Error ECONNREFUSED: db down, at list (/app/store.mjs:6:9)`. Leaves out the API key of the
+ * request, and the user and password of each URL.
  */
-function withoutSecrets(message: string, apiKey: string | undefined): string {
-  const [line = ''] = message.split(/[\r\n]/, 1);
-  return (apiKey === undefined ? line : line.replaceAll(apiKey, '***'))
-    .replace(/:\/\/\S*@/g, '://***@')
-    .replace(/\b(bearer +|(?:password|passwd|secret|token|api[_-]?key)["']?\s*[=:]\s*)\S+/gi, '$1***')
-    .replace(/\p{Cc}/gu, ' ')
-    .slice(0, MAX_MESSAGE_LENGTH);
+function describe(error: unknown, apiKey: string | undefined): string {
+  const { name, code, message, stack }: Readonly<Record<string, unknown>> = Object(error);
+  const kind = typeof code === 'string' ? `${name} ${code}` : `${name}`;
+  const [line = ''] = String(message).split(/[\r\n]/, 1);
+  const [place = ''] = /^ +at .+$/m.exec(String(stack).slice(`${name}: ${message}`.length)) ?? [];
+  const text = (apiKey === undefined ? line : line.replaceAll(apiKey, '***')).replace(/:\/\/\S*@/g, '://***@');
+  return `${kind}: ${text.slice(0, MAX_MESSAGE_LENGTH)},${place}`;
 }

@@ -1,37 +1,4 @@
-/**
- * Every value of `code` in an Error object of this service. The specification (part 7) does not
- * define these values.
- */
-export type ErrorCode =
-  | 'missing_api_key'
-  | 'invalid_api_key'
-  | 'order_not_found'
-  | 'invalid_order_id'
-  | 'route_not_found'
-  | 'method_not_allowed'
-  | 'order_already_shipped'
-  | 'order_already_cancelled'
-  | 'order_not_pending'
-  | 'precondition_failed'
-  | 'rate_limit_exceeded'
-  | 'api_key_banned'
-  | 'bad_request'
-  | 'request_timeout'
-  | 'uri_too_long'
-  | 'headers_too_large'
-  | 'internal_error'
-  | 'method_not_implemented'
-  | 'service_unavailable';
-
-/** The Error object (specification, part 2) with exactly these three fields. */
-export interface ErrorObject {
-  readonly code: ErrorCode;
-  readonly message: string;
-  /** The HTTP status. */
-  readonly status: number;
-}
-
-const ERRORS: Readonly<Record<ErrorCode, readonly [status: number, message: string]>> = {
+const ERRORS = {
   missing_api_key: [401, 'The API key is missing. Send it as "Authorization: Bearer <API key>".'],
   invalid_api_key: [401, 'The API key is not valid. Check that it is complete, sent only once and not revoked.'],
   order_not_found: [404, 'The order does not exist. Use an id from the list of orders.'],
@@ -69,10 +36,23 @@ const ERRORS: Readonly<Record<ErrorCode, readonly [status: number, message: stri
     503,
     'The service is temporarily unavailable. Wait the number of seconds in the Retry-After header, then retry.',
   ],
-};
+} as const satisfies Readonly<Record<string, readonly [status: number, message: string]>>;
+
+/**
+ * Every value of `code` in an Error object of this service. The specification (part 7) does not
+ * define these values.
+ */
+export type ErrorCode = keyof typeof ERRORS;
+
+/** The Error object (specification, part 2) with exactly these three fields. */
+export interface ErrorObject {
+  readonly code: ErrorCode;
+  readonly message: string;
+  /** The HTTP status. */
+  readonly status: number;
+}
 
 /** All error codes. */
-// The list is complete, because the type of ERRORS requires every code.
 export const ERROR_CODES: readonly ErrorCode[] = Object.keys(ERRORS) as ErrorCode[];
 
 export function errorObject(code: ErrorCode): ErrorObject {

@@ -1,31 +1,13 @@
 import type { MaybePromise } from '../orders/index.js';
-import { type Admission, type AdmissionOptions, createAdmission, type Verdict } from './admission.js';
-import { createFailureWarning, hostErrorOf, type ReplyMessage, replies, type UnheardFailure } from './channel.js';
+import { type AdmissionOptions, createAdmission, type Verdict } from './admission.js';
+import { createFailureWarning, hostErrorOf, type ReplyMessage, replies } from './channel.js';
 import { type ClientAddress, resolveAddress } from './client-address.js';
-import type { ErrorCode } from './errors.js';
 import { after, attempt } from './host-call.js';
 import { failed, isStream, type Outcome, type Reply, refusal } from './reply.js';
 import { type ReadRequest, type RefusalCode, type RequestHead, readRequest } from './request.js';
 import { type Asked, pathOf } from './route.js';
 
-/**
- * The way into the service and out of it: `read` a request, then `admit` or `charge` it, then
- * `reply` with the outcome. No method throws or rejects.
- */
-export interface FrontDoor extends Admission {
-  read(head: RequestHead, clientAddress?: ClientAddress): ReadRequest;
-  /** Returns the request for a head that could not be parsed. `code` is the reason. */
-  readUnparsed(code: RefusalCode, clientAddress?: ClientAddress): ReadRequest;
-  /**
-   * Completes an outcome: adds the header fields that every reply has, and publishes the reply on
-   * the diagnostics channel. A stream is published when it has ended.
-   */
-  reply(request: ReadRequest, verdict: Verdict, outcome: Outcome, options?: ReplyOptions): Reply;
-  /** Responds to a request that needs no key, and charges it to its client's address. */
-  serve(head: RequestHead, clientAddress: ClientAddress, path: OpenPath): MaybePromise<Reply>;
-}
-
-/** A path of the embedding program that needs no key. */
+/** A path of the host that needs no key. */
 export interface OpenPath {
   /** The methods that the path supports, as in the field `Allow`. */
   readonly allow: string;
@@ -35,8 +17,7 @@ export interface OpenPath {
    * probes would fill the log.
    */
   readonly isAlwaysServed?: boolean;
-  /** Returns the outcome of a request, or the code of its error. */
-  readonly perform: (request: ReadRequest) => MaybePromise<Outcome | ErrorCode>;
+  readonly perform: (request: ReadRequest) => MaybePromise<Outcome>;
 }
 
 interface ReplyOptions {
@@ -48,29 +29,37 @@ interface ReplyOptions {
   readonly isQuiet?: boolean;
 }
 
+const MAX_PATH_LENGTH = 1_024;
+
+/**
+ * The way into the service and out of it: `read` a request, then `admit` or `charge` it, then
+ * `reply` with the outcome. No method throws or rejects.
+ */
+export type FrontDoor = ReturnType<typeof createFrontDoor>;
+
 /** Creates a front door. Calls `warn` with each failure while the channel has no subscriber. */
-export function createFrontDoor(
-  options: AdmissionOptions,
-  warn: (failure: UnheardFailure) => void = createFailureWarning(),
-): FrontDoor {
+export function createFrontDoor(options: AdmissionOptions, warn = createFailureWarning()) {
   function publish(
     request: ReadRequest,
     verdict: Verdict,
-    { status, code, error }: Outcome,
+    outcome: Outcome,
     { operation, orderId }: Partial<Asked> = {},
     bytes: number | undefined,
   ): void {
+    const { requestId, traceparent, method, target = '', clientAddress, startedMs, apiKey } = request;
+    const { status, code, error } = outcome;
     if (!replies.hasSubscribers) {
-      if (error !== undefined) warn({ error, operation, apiKey: request.apiKey });
+      if (error !== undefined) warn(error, operation, apiKey);
       return;
     }
-    const { requestId, traceparent, method, target, startedMs } = request;
+    const path = pathOf(target);
     const message: ReplyMessage = {
       requestId,
       traceparent,
       method,
-      path: target === undefined ? undefined : publicPath(target),
-      clientAddress: knownAddress(request.clientAddress),
+      // A target that is not a path could contain a password.
+      path: path.startsWith('/') ? path.slice(0, MAX_PATH_LENGTH) : undefined,
+      clientAddress: knownAddress(clientAddress),
       status,
       bytes,
       code,
@@ -90,14 +79,19 @@ export function createFrontDoor(
     return readRequest(head, clientAddress, replies.hasSubscribers);
   }
 
-  function reply(
-    request: ReadRequest,
-    verdict: Verdict,
-    outcome: Outcome,
-    { asked, isLast = false, isQuiet = false }: ReplyOptions = {},
-  ): Reply {
+  /** Returns the request for a head that could not be parsed. `code` is the reason. */
+  function readUnparsed(code: RefusalCode, clientAddress?: ClientAddress): ReadRequest {
+    return { ...read({ rawHeaders: [] }, clientAddress), hasContent: true, fault: code };
+  }
+
+  /**
+   * Completes an outcome: adds the header fields that every reply has, and publishes the reply on
+   * the diagnostics channel. A stream is published when it has ended.
+   */
+  function reply(request: ReadRequest, verdict: Verdict, outcome: Outcome, options: ReplyOptions = {}): Reply {
     const { method, requestId, hasContent, fault, isMultiplexed } = request;
     const { charged, isAddressOverLimit } = verdict;
+    const { asked, isLast = false, isQuiet = false } = options;
     const headers = [...outcome.fields, ...verdict.limitFields];
     // A client without a valid key must open a new connection for each request over its limit.
     const isEnd = isLast || hasContent || fault !== undefined || isAddressOverLimit;
@@ -110,49 +104,30 @@ export function createFrontDoor(
     return { status: outcome.status, headers, body, charged, isAddressOverLimit };
   }
 
-  return {
-    ...admission,
-    read,
-    readUnparsed(code, clientAddress) {
-      const request = readRequest({ rawHeaders: [] }, clientAddress, replies.hasSubscribers);
-      return { ...request, hasContent: true, fault: code };
-    },
+  /** Responds to a request that needs no key, and charges it to its client's address. */
+  function serve(head: RequestHead, clientAddress: ClientAddress, path: OpenPath): MaybePromise<Reply> {
+    const { isAlwaysServed = false } = path;
+    const request = read(head, clientAddress);
+    return after(admission.charge(request), (verdict) => {
+      const isServed = verdict.refusal === undefined || (isAlwaysServed && request.fault === undefined);
+      const outcome = isServed ? attempt(() => performOn(path, request), failed) : verdict.refusal;
+      return after(outcome, (settled) =>
+        reply(request, verdict, settled, { isQuiet: isAlwaysServed && settled.status === 200 }),
+      );
+    });
+  }
 
-    reply,
-
-    serve(head, clientAddress, path) {
-      const request = read(head, clientAddress);
-      return after(admission.charge(request), (verdict) => {
-        const isServed = verdict.refusal === undefined || (path.isAlwaysServed && request.fault === undefined);
-        const outcome = isServed ? attempt(() => performOn(path, request), failed) : verdict.refusal;
-        return after(outcome, (settled) =>
-          reply(request, verdict, settled, { isQuiet: path.isAlwaysServed === true && settled.status === 200 }),
-        );
-      });
-    },
-  };
+  return { ...admission, read, readUnparsed, reply, serve };
 }
 
 function performOn({ allow, perform }: OpenPath, request: ReadRequest): MaybePromise<Outcome> {
-  if (!allow.split(', ').includes(request.method ?? '')) return refusal('method_not_allowed', 'Allow', allow);
-  return after(perform(request), (outcome) => (typeof outcome === 'string' ? refusal(outcome) : outcome));
+  if (allow.split(', ').includes(request.method ?? '')) return perform(request);
+  return refusal('method_not_allowed', 'Allow', allow);
 }
 
 function lengthOf(body: Outcome['body']): number | undefined {
   if (body === undefined) return 0;
   return typeof body === 'string' || 'length' in body ? body.length : undefined;
-}
-
-const MAX_PATH_LENGTH = 1_024;
-
-/**
- * Returns the path of a request target, without its query and fragment. Returns `undefined` for an
- * absolute URL with an `@`, because it may contain a password.
- */
-function publicPath(target: string): string | undefined {
-  const [whole = ''] = target.split('#', 1);
-  if (!whole.startsWith('/') && whole.includes('@')) return undefined;
-  return pathOf(whole).slice(0, MAX_PATH_LENGTH);
 }
 
 /** Returns the client's address, or `undefined` if the function that determines it throws. */

@@ -1,8 +1,8 @@
 import type { MaybePromise } from '../orders/index.js';
 
 /**
- * A failure of the embedding program: of its store, its limiter, or a function such as
- * `authenticate`. The message says what failed, and `cause` is the error.
+ * A failure of the host: of its store, its limiter, or a function such as `authenticate`. The
+ * message says what failed, and `cause` is the error.
  */
 export class HostFailure extends Error {
   constructor(what: string, error: unknown) {
@@ -11,27 +11,25 @@ export class HostFailure extends Error {
 }
 
 /**
- * Calls a function of the embedding program, such as `store.list`, and passes its result to `next`.
- * If the function throws or rejects, the error is a {@link HostFailure}. An error of `next` is not.
+ * Calls a function of the host, such as `store.list`, and passes its result to `next`. If the
+ * function throws or rejects, the error is a {@link HostFailure}. An error of `next` is not.
  */
 export function callHost<T, R>(
   part: string,
   call: () => MaybePromise<T>,
   next: (value: T) => MaybePromise<R>,
 ): MaybePromise<R> {
+  function fail(error: unknown): never {
+    throw new HostFailure(`${part} failed`, error);
+  }
   let result: MaybePromise<T>;
   try {
     result = call();
   } catch (error) {
-    throw new HostFailure(`${part} failed`, error);
+    return fail(error);
   }
-  return isPromise(result) ? afterHost(part, result, next) : next(result);
-}
-
-function afterHost<T, R>(part: string, promise: Promise<T>, next: (value: T) => MaybePromise<R>): Promise<R> {
-  return Promise.resolve(promise).then(next, (error: unknown) => {
-    throw new HostFailure(`${part} failed`, error);
-  });
+  // The result can be another thenable than a promise, such as a query builder.
+  return isPromise(result) ? Promise.resolve(result).then(next, fail) : next(result);
 }
 
 /** Yields the pages of the store's list. An error of the store is a {@link HostFailure}. */
@@ -58,10 +56,7 @@ export function attempt<T, R>(step: () => MaybePromise<T>, recover: (error: unkn
   }
 }
 
-/**
- * Reports whether the value is a promise or another thenable. A query builder is often a thenable
- * without `catch`, so `callHost` converts it to a promise.
- */
+/** Reports whether the value is a promise or another thenable. */
 export function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
   if (typeof value !== 'object' || value === null) return false;
   const { then }: { readonly then?: unknown } = value;

@@ -1,5 +1,4 @@
 import type { Decision, Plan } from '../limits/index.js';
-import { isCreated } from '../limits/plan.js';
 
 /** Converts milliseconds to whole seconds, rounded up so that a wait is long enough. */
 function seconds(ms: number): number {
@@ -7,41 +6,38 @@ function seconds(ms: number): number {
 }
 
 /**
- * Creates a function that returns the header fields of a decision, as alternating names and values.
- * The `X-RateLimit-*` fields describe the window that will refuse first (specification, part 8). If
- * `draft` is true, adds the fields of the IETF RateLimit draft, which describe every window.
+ * Returns the header fields of a decision, as alternating names and values. The `X-RateLimit-*`
+ * fields describe the window that will refuse first (specification, part 8). The other two describe
+ * every window (draft-ietf-httpapi-ratelimit-headers-11), as lists of RFC 9651:
+ *
+ * - `RateLimit-Policy: "minute";q=60;w=60, "day";q=1000;w=86400`
+ * - `RateLimit: "minute";r=59;t=60, "day";r=999;t=86400`. At most `r` requests pass in the next `t`
+ *   seconds. `Retry-After` is never shorter than the `t` of a window that refuses the request (§6):
+ *   `t` ends when the window has one more token, and `Retry-After` ends when every window has
+ *   enough tokens for the request.
  */
-export function createLimitFields(draft: boolean): (decision: Decision) => readonly string[] {
-  const policyFields = new WeakMap<Plan, string>();
-
-  function policyFieldOf(plan: Plan): string {
-    let text = policyFields.get(plan);
-    if (text === undefined) {
-      text = policyField(plan);
-      if (isCreated(plan)) policyFields.set(plan, text);
-    }
-    return text;
+export function limitFields({ inForce, windows, nowMs, utcOffsetMs }: Decision): readonly string[] {
+  let policies = '';
+  let states = '';
+  let start = '"';
+  for (const { policy, remaining, refillAtMs } of windows) {
+    policies += `${start}${policy.name}";q=${policy.quota};w=${seconds(policy.windowMs)}`;
+    states += `${start}${policy.name}";r=${remaining};t=${seconds(refillAtMs - nowMs)}`;
+    start = ', "';
   }
-
-  return (decision) => {
-    const { policy, remaining, resetAtMs } = decision.inForce;
-    const unixMs = resetAtMs + decision.utcOffsetMs;
-    if (!draft) return xRateLimitFields(policy.quota, remaining, unixMs);
-    // The fields are one array literal. An array that grows, or is copied, takes five times as long
-    // as a literal.
-    return [
-      'X-RateLimit-Limit',
-      `${policy.quota}`,
-      'X-RateLimit-Remaining',
-      `${remaining}`,
-      'X-RateLimit-Reset',
-      `${seconds(unixMs)}`,
-      'RateLimit-Policy',
-      policyFieldOf(decision.plan),
-      'RateLimit',
-      rateLimitField(decision),
-    ];
-  };
+  // This is one array literal, because an array that grows, or is copied, takes five times as long.
+  return [
+    'X-RateLimit-Limit',
+    `${inForce.policy.quota}`,
+    'X-RateLimit-Remaining',
+    `${inForce.remaining}`,
+    'X-RateLimit-Reset',
+    `${seconds(inForce.resetAtMs + utcOffsetMs)}`,
+    'RateLimit-Policy',
+    policies,
+    'RateLimit',
+    states,
+  ];
 }
 
 /**
@@ -50,18 +46,8 @@ export function createLimitFields(draft: boolean): (decision: Decision) => reado
  * invalid plan is one of the reasons why a limiter makes no decision.
  */
 export function unavailableFields(plan: Partial<Plan> | null, resetAtMs: number): string[] {
-  return xRateLimitFields(Number(plan?.policies?.[0]?.quota) || 0, 0, resetAtMs);
-}
-
-function xRateLimitFields(limit: number, remaining: number, resetAtMs: number): string[] {
-  return [
-    'X-RateLimit-Limit',
-    `${limit}`,
-    'X-RateLimit-Remaining',
-    `${remaining}`,
-    'X-RateLimit-Reset',
-    `${seconds(resetAtMs)}`,
-  ];
+  const limit = Number(plan?.policies?.[0]?.quota) || 0;
+  return ['X-RateLimit-Limit', `${limit}`, 'X-RateLimit-Remaining', '0', 'X-RateLimit-Reset', `${seconds(resetAtMs)}`];
 }
 
 /**
@@ -70,29 +56,4 @@ function xRateLimitFields(limit: number, remaining: number, resetAtMs: number): 
  */
 export function retryAfter(ms: number): string {
   return `${Math.max(1, seconds(ms))}`;
-}
-
-/**
- * Returns the value of `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers-11), an RFC 9651
- * list: `"minute";q=60;w=60, "day";q=1000;w=86400`.
- */
-function policyField({ policies }: Plan): string {
-  return policies.map(({ name, quota, windowMs }) => `"${name}";q=${quota};w=${seconds(windowMs)}`).join(', ');
-}
-
-/**
- * Returns the value of `RateLimit` (draft-ietf-httpapi-ratelimit-headers-11, §4.1):
- * `"minute";r=59;t=60, "day";r=999;t=86400`. At most `r` requests pass in the next `t` seconds.
- * `Retry-After` is never shorter than the `t` of a window that refuses the request (§6): `t` ends
- * when the window has one more token, and `Retry-After` ends when every window has enough tokens
- * for the request.
- */
-function rateLimitField({ windows, nowMs }: Decision): string {
-  let text = '';
-  let start = '"';
-  for (const { policy, remaining, refillAtMs } of windows) {
-    text += `${start}${policy.name}";r=${remaining};t=${seconds(refillAtMs - nowMs)}`;
-    start = ', "';
-  }
-  return text;
 }

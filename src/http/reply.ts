@@ -15,8 +15,9 @@ export interface Outcome {
   readonly error?: unknown;
 }
 
-/** A complete body in pieces, which many readers share. `length` is its length in bytes. */
-export interface SharedPieces extends Iterable<Uint8Array>, AsyncIterable<Uint8Array> {
+/** A complete body in pieces, which many readers share. */
+export interface SharedPieces extends AsyncIterable<Uint8Array> {
+  /** The length of the body in bytes. */
   readonly length: number;
 }
 
@@ -78,16 +79,13 @@ function prepare(code: ErrorCode): Outcome {
   return { status: object.status, fields, body, code };
 }
 
-/** Returns the Error object of `code`. If `name` is given, adds a header field with this name. */
-export function refusal(code: ErrorCode, name?: string, value = ''): Outcome {
+/** Returns the Error object of `code`, with further header fields: alternating names and values. */
+export function refusal(code: ErrorCode, ...fields: readonly string[]): Outcome {
   const prepared = REFUSALS.get(code) ?? prepare(code);
-  return name === undefined ? prepared : { ...prepared, fields: [...prepared.fields, name, value] };
+  return fields.length === 0 ? prepared : { ...prepared, fields: [...prepared.fields, ...fields] };
 }
 
-/**
- * Returns the outcome of a failure: a 503 if a part of the embedding program failed, otherwise a
- * 500.
- */
+/** Returns the outcome of a failure: a 503 if a part of the host failed, otherwise a 500. */
 export function failed(error: unknown): Outcome {
   return { ...refusal(error instanceof HostFailure ? 'service_unavailable' : 'internal_error'), error };
 }

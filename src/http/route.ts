@@ -8,16 +8,6 @@ export type Asked =
   | { readonly operation: OperationName; readonly orderId: OrderId | undefined; readonly refusal?: undefined }
   | { readonly operation?: undefined; readonly orderId?: undefined; readonly refusal: Outcome };
 
-export interface Router {
-  /** Reports whether a request target is a path of the service. */
-  owns(target: string): boolean;
-  /**
-   * Returns what a request asks for (specification, part 4). `orderId` is `undefined` if the target
-   * has none, or an invalid one.
-   */
-  ask(request: ReadRequest): Asked;
-}
-
 /** The resource that a target names, and the text of the order id. */
 interface Route {
   readonly resource: Resource;
@@ -54,7 +44,7 @@ export function checkBasePath(basePath: string): void {
  * Creates a router for request targets below `basePath`. The query is ignored (4.1: "Parameters:
  * none"). Nothing is percent-decoded, so that each order has exactly one path.
  */
-export function createRouter(basePath: string): Router {
+export function createRouter(basePath: string) {
   const collection = `${basePath}/store/orders`;
   const member = `${collection}/`;
 
@@ -72,8 +62,14 @@ export function createRouter(basePath: string): Router {
   }
 
   return {
-    owns: (target) => routeOf(target) !== 'route_not_found',
-    ask({ method = '', target = '' }) {
+    /** Reports whether a request target is a path of the service. */
+    owns: (target: string): boolean => routeOf(target) !== 'route_not_found',
+
+    /**
+     * Returns what a request asks for (specification, part 4). `orderId` is `undefined` if the
+     * target has none, or an invalid one.
+     */
+    ask({ method = '', target = '' }: ReadRequest): Asked {
       const route = routeOf(target);
       if (typeof route === 'string') return { refusal: refusal(route) };
       const { resource, idText } = route;

@@ -7,13 +7,10 @@ import type { ErrorCode } from './errors.js';
 import { createFrontDoor, type FrontDoor } from './front-door.js';
 import { after, attempt, callHost, isPromise } from './host-call.js';
 import { createListRepresenter } from './list/lister.js';
-import type { Representation } from './list/representations.js';
 import type { OperationName } from './operations.js';
 import { failed, isStream, type Outcome, type Reply, refusal } from './reply.js';
 import type { ReadRequest, RefusalCode, RequestHead } from './request.js';
-import { checkBasePath, createRouter } from './route.js';
-
-export type { RefusalCode } from './request.js';
+import { type Asked, checkBasePath, createRouter } from './route.js';
 
 export interface OrderServiceOptions extends AdmissionOptions {
   readonly store: OrderStore;
@@ -89,44 +86,27 @@ function checkServiceOptions(options: OrderServiceOptions): void {
 export function createServiceBehind(door: FrontDoor, options: OrderServiceOptions): OrderService {
   const { store, basePath = '/v1' } = options;
   const router = createRouter(basePath);
-  const representationOf = createListRepresenter();
-  const inFlight = createInFlight();
+  const represent = createListRepresenter();
+  /** Replies that are not ready, and lists that are being streamed. */
+  const pending = new Set<Promise<unknown>>();
+  let isClosed = false;
 
   type Perform = (request: ReadRequest, orderId: OrderId | undefined) => MaybePromise<Outcome>;
   const operations: Readonly<Record<OperationName, Perform>> = { listOrders, cancelOrder };
-
-  function serve(request: ReadRequest, verdict: Verdict): MaybePromise<Reply> {
-    if (verdict.refusal !== undefined) {
-      return door.reply(request, verdict, verdict.refusal, { isLast: inFlight.isClosed });
-    }
-    const asked = router.ask(request);
-    const outcome = asked.refusal ?? attempt(() => operations[asked.operation](request, asked.orderId), failed);
-    return after(outcome, (settled) => door.reply(request, verdict, settled, { asked, isLast: inFlight.isClosed }));
-  }
 
   function listOrders(request: ReadRequest): MaybePromise<Outcome> {
     return callHost(
       'store.list',
       () => store.list(),
-      (listed) => after(representationOf(listed, request), listOutcome),
+      (listed) => represent(listed, request),
     );
-  }
-
-  function listOutcome(list: Representation): Outcome {
-    if (list.status === 412) return refusal('precondition_failed');
-    if (isStream(list.body)) inFlight.hold(list.body.ended);
-    return list;
   }
 
   function cancelOrder({ ifMatch = '*' }: ReadRequest, id: OrderId | undefined): MaybePromise<Outcome> {
     if (id === undefined) return refusal('invalid_order_id');
     // An order has no representation, so no entity tag in `If-Match` can match (RFC 9110 §13.1.1).
     if (ifMatch.trim() !== '*') return refuseCancel(id);
-    return callHost(
-      'store.cancel',
-      () => store.cancel(id),
-      (outcome) => (outcome === 'cancelled' ? CANCELLED : refusal(cancelError(outcome))),
-    );
+    return callHost('store.cancel', () => store.cancel(id), outcomeOf);
   }
 
   /**
@@ -140,15 +120,28 @@ export function createServiceBehind(door: FrontDoor, options: OrderServiceOption
       'store.get',
       () => store.get?.(id),
       (order: { readonly status: OrderStatus } | undefined) => {
-        const outcome = cancelOutcome(order?.status);
-        return refusal(outcome === 'cancelled' ? 'precondition_failed' : cancelError(outcome));
+        const outcome = outcomeOf(cancelOutcome(order?.status));
+        return outcome === CANCELLED ? refusal('precondition_failed') : outcome;
       },
     );
   }
 
+  function serve(request: ReadRequest, verdict: Verdict): MaybePromise<Reply> {
+    const reply = (outcome: Outcome, asked?: Asked) =>
+      door.reply(request, verdict, outcome, { asked, isLast: isClosed });
+    if (verdict.refusal !== undefined) return reply(verdict.refusal);
+    const asked = router.ask(request);
+    const outcome = asked.refusal ?? attempt(() => operations[asked.operation](request, asked.orderId), failed);
+    return after(outcome, (settled) => reply(settled, asked));
+  }
+
   function replyTo(request: ReadRequest, verdict: MaybePromise<Verdict>): MaybePromise<Reply> {
     const reply = after(verdict, (settled) => serve(request, settled));
-    if (isPromise(reply)) inFlight.hold(reply);
+    if (isPromise(reply)) {
+      const ended = reply.then(({ body }) => (isStream(body) ? body.ended : undefined));
+      pending.add(ended);
+      ended.then(() => pending.delete(ended));
+    }
     return reply;
   }
 
@@ -157,7 +150,7 @@ export function createServiceBehind(door: FrontDoor, options: OrderServiceOption
 
     respond(head, clientAddress) {
       const request = door.read(head, clientAddress);
-      return replyTo(request, inFlight.isClosed ? door.turnAway() : door.admit(request));
+      return replyTo(request, isClosed ? door.turnAway() : door.admit(request));
     },
 
     refuse(code, clientAddress) {
@@ -166,44 +159,18 @@ export function createServiceBehind(door: FrontDoor, options: OrderServiceOption
     },
 
     owns: router.owns,
-    close: inFlight.close,
+
+    async close() {
+      isClosed = true;
+      await Promise.all(pending);
+    },
   };
 }
 
 const CANCELLED: Outcome = { status: 204, fields: [], body: undefined };
 
-function cancelError(outcome: Exclude<CancelOutcome, 'cancelled'>): ErrorCode {
+function outcomeOf(outcome: CancelOutcome): Outcome {
+  if (outcome === 'cancelled') return CANCELLED;
   if (!Object.hasOwn(CANCEL_ERRORS, outcome)) throw new TypeError('store.cancel: returned an unknown outcome');
-  return CANCEL_ERRORS[outcome];
-}
-
-/** Counts unfinished work, such as replies and streams, so that closing can wait for it. */
-function createInFlight() {
-  let isClosed = false;
-  let pending = 0;
-  let onIdle = () => {};
-  const idle = new Promise<void>((resolve) => {
-    onIdle = () => {
-      if (isClosed && pending === 0) resolve();
-    };
-  });
-  return {
-    get isClosed() {
-      return isClosed;
-    },
-    /** Makes `close` wait until `work` has resolved. `work` must never reject. */
-    hold(work: Promise<unknown>): void {
-      pending++;
-      work.then(() => {
-        pending--;
-        onIdle();
-      });
-    },
-    /** Resolves when all work that was passed to `hold` has ended. */
-    close(): Promise<void> {
-      isClosed = true;
-      onIdle();
-      return idle;
-    },
-  };
+  return refusal(CANCEL_ERRORS[outcome]);
 }

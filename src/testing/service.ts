@@ -9,7 +9,7 @@ import { createManualClock, type ManualClock } from './clock.js';
 import { checkFault, createRespondWith, type TestFault } from './faults.js';
 import { createTransports, type ListeningTestService } from './transports.js';
 
-export interface TestServiceOptions extends Pick<OrderServiceOptions, 'basePath' | 'addressPlan' | 'draftFields'> {
+export interface TestServiceOptions extends Pick<OrderServiceOptions, 'basePath' | 'addressPlan'> {
   /** The orders in the store at first. Default: none. */
   readonly orders?: Iterable<OrderInput> | undefined;
   /** The plan of `apiKey`. Default: the free plan. */
@@ -69,7 +69,6 @@ const OPTION_NAMES: Readonly<Record<keyof TestServiceOptions, true>> = {
   clock: true,
   basePath: true,
   addressPlan: true,
-  draftFields: true,
 };
 
 /**

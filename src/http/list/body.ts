@@ -1,10 +1,8 @@
-import { createHash } from 'node:crypto';
-// This import is necessary, because tests with fake timers replace the global `setImmediate`.
-import { setImmediate } from 'node:timers';
+import { createHash, type Hash } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
 import type { Order } from '../../orders/index.js';
 import { serializeOrder, serializeOrders } from '../../orders/json.js';
 import type { SharedPieces } from '../reply.js';
-import { digestOf, endDigest } from './entity-tag.js';
 
 /** A complete list as JSON, with a digest of its bytes. */
 export interface SerializedList {
@@ -20,11 +18,11 @@ type Pages = AsyncIterable<string | Uint8Array>;
  */
 const SLICE = 512;
 
-/** The event loop runs after at least this many bytes. Joining and hashing them takes 0.1 ms. */
-const BYTES_BETWEEN_PAUSES = 32_768;
-
-/** The least size of a piece that many readers share. Writing larger pieces takes less time. */
-const SHARED_BYTES = 131_072;
+/**
+ * The least size of a piece that many readers share. To send a list in pieces of a quarter of this
+ * size takes 1.5 times as much processor time.
+ */
+const PIECE_BYTES = 524_288;
 
 /** Serialises an array of orders. If there are many, the event loop runs between their slices. */
 export function serializeArray(orders: readonly Order[]): SerializedList | Promise<SerializedList> {
@@ -34,39 +32,26 @@ export function serializeArray(orders: readonly Order[]): SerializedList | Promi
 }
 
 async function* slices(orders: readonly Order[]): AsyncGenerator<string> {
-  let texts: string[] = [];
-  for (const order of orders) {
-    texts.push(serializeOrder(order));
-    if (texts.length < SLICE) continue;
-    yield texts.join(',');
-    texts = [];
+  for (let start = 0; start < orders.length; start += SLICE) {
+    yield orders
+      .slice(start, start + SLICE)
+      .map(serializeOrder)
+      .join(',');
   }
-  yield texts.join(',');
 }
 
 /** Joins all pages to one list. The event loop runs in between, even if all pages are there. */
 export async function serializePages(pages: Pages): Promise<SerializedList> {
   const hash = createHash('sha256');
-  const pieces: Uint8Array[] = [];
-  let small: Uint8Array[] = [];
-  let smallBytes = 0;
-  let bytes = 0;
-  for await (const piece of joinPages(pages)) {
-    hash.update(piece);
-    small.push(piece);
-    smallBytes += piece.length;
-    if (smallBytes >= SHARED_BYTES) {
-      pieces.push(Buffer.concat(small));
-      small = [];
-      smallBytes = 0;
+  async function* hashed(): AsyncGenerator<Uint8Array> {
+    for await (const piece of joinPages(pages)) {
+      hash.update(piece);
+      yield piece;
+      await setImmediate();
     }
-    bytes += piece.length;
-    if (bytes < BYTES_BETWEEN_PAUSES) continue;
-    bytes = 0;
-    await new Promise((resolve) => setImmediate(resolve));
   }
-  pieces.push(Buffer.concat(small));
-  return { body: sharedBody(pieces), digest: endDigest(hash) };
+  const body = await collect(hashed());
+  return { body, digest: endDigest(hash) };
 }
 
 /** Joins the pages to one JSON array, and yields it in pieces. */
@@ -80,15 +65,37 @@ export async function* joinPages(pages: Pages): AsyncGenerator<Uint8Array, undef
   yield Buffer.from(mark === '[' ? '[]' : ']');
 }
 
-/** Makes a body of the pieces without copying them. */
-export function sharedBody(pieces: readonly Uint8Array[]): Uint8Array | SharedPieces {
-  const [only, ...others] = pieces;
-  if (only !== undefined && others.length === 0) return only;
+/** Collects bytes to a body of few large pieces. */
+export async function collect(bytes: AsyncIterable<Uint8Array>): Promise<Uint8Array | SharedPieces> {
+  const pieces: Uint8Array[] = [];
+  let small: Uint8Array[] = [];
+  let smallLength = 0;
+  let length = 0;
+  for await (const part of bytes) {
+    small.push(part);
+    smallLength += part.length;
+    length += part.length;
+    if (smallLength < PIECE_BYTES) continue;
+    pieces.push(Buffer.concat(small));
+    small = [];
+    smallLength = 0;
+  }
+  const last = Buffer.concat(small);
+  if (pieces.length === 0) return last;
+  pieces.push(last);
   return {
-    length: pieces.reduce((length, piece) => length + piece.length, 0),
-    [Symbol.iterator]: () => pieces.values(),
+    length,
     async *[Symbol.asyncIterator]() {
       yield* pieces;
     },
   };
+}
+
+/** Returns 132 bits of SHA-256 as text. */
+export function digestOf(content: string | Uint8Array): string {
+  return endDigest(createHash('sha256').update(content));
+}
+
+function endDigest(hash: Hash): string {
+  return hash.digest('base64url').slice(0, 22);
 }

@@ -1,74 +1,66 @@
-import type { ListedOrders, Order, OrderPages } from '../../orders/index.js';
+import type { ListedOrders, MaybePromise } from '../../orders/index.js';
 import { isPages } from '../../orders/store.js';
-import { hostStream, isPromise } from '../host-call.js';
+import { after, hostStream, isPromise } from '../host-call.js';
+import { type Outcome, refusal } from '../reply.js';
 import { type SerializedList, serializeArray, serializePages } from './body.js';
-import {
-  createRepresentations,
-  type ListRequest,
-  PRECONDITION_FAILED,
-  type Representation,
-  type Representations,
-} from './representations.js';
+import { createRepresentations, JSON_TYPE, type ListRequest, type Representations } from './representations.js';
 import { startStream } from './stream.js';
-
-const JSON_TYPE: readonly string[] = ['Content-Type', 'application/json'];
-
-type Lazy<T> = T | Promise<T>;
 
 /**
  * Creates the function with which one service represents its lists. The most recent frozen array,
  * or the most recent version of pages, is serialised once for all requests. The function returns a
  * promise only if it cannot serialise or compress the list synchronously.
  */
-export function createListRepresenter(): (listed: ListedOrders, request: ListRequest) => Lazy<Representation> {
-  let remembered: { readonly key: unknown; readonly list: Lazy<Representations> } | undefined;
+export function createListRepresenter(): (listed: ListedOrders, request: ListRequest) => MaybePromise<Outcome> {
+  let remembered: { readonly key: unknown; list: MaybePromise<Representations> } | undefined;
 
-  function remember(key: unknown, list: Lazy<Representations>): Lazy<Representations> {
+  function remember(key: unknown, list: MaybePromise<Representations>): void {
     const entry = { key, list };
     remembered = entry;
-    if (isPromise(list)) {
-      list.then(
-        (ready) => {
-          if (remembered === entry) remembered = { key, list: ready };
-        },
-        () => {
-          // A list that failed is not kept, so that the next request tries again.
-          if (remembered === entry) remembered = undefined;
-        },
-      );
-    }
+    if (!isPromise(list)) return;
+    const keep = (ready: Representations) => {
+      entry.list = ready;
+    };
+    // A list that failed is not kept, so that the next request tries again.
+    const forget = () => {
+      if (remembered === entry) remembered = undefined;
+    };
+    list.then(keep, forget);
+  }
+
+  function representationsOf(listed: ListedOrders, key: unknown): MaybePromise<Representations> {
+    if (key !== undefined && remembered?.key === key) return remembered.list;
+    const list = after(serialize(listed), (serialized) => createRepresentations(serialized));
+    if (key !== undefined) remember(key, list);
     return list;
   }
 
-  function serializedPages(pages: OrderPages): Lazy<Representations> {
-    if (remembered !== undefined && remembered.key === pages.version) return remembered.list;
-    return remember(pages.version, represented(serializePages(hostStream(pages))));
-  }
-
-  function serializedArray(orders: readonly Order[]): Lazy<Representations> {
-    if (remembered !== undefined && remembered.key === orders) return remembered.list;
-    if (Object.isFrozen(orders)) return remember(orders, represented(serializeArray(orders)));
-    // A copy is serialised, because the embedding program may change its array between two slices.
-    return represented(serializeArray([...orders]));
-  }
-
   return (listed, request) => {
-    if (isPages(listed) && typeof listed[Symbol.asyncIterator] !== 'function') {
-      throw new TypeError('store.list: expected an array of orders, or pages');
-    }
-    if (isPages(listed) && listed.version === undefined) return streamed(listed, request);
-    const list = isPages(listed) ? serializedPages(listed) : serializedArray(listed);
-    return isPromise(list) ? list.then((select) => select(request)) : list(request);
+    const key = keyOf(listed);
+    if (isPages(listed) && key === undefined) return stream(hostStream(listed), request);
+    return after(representationsOf(listed, key), (select) => select(request));
   };
 }
 
-function represented(list: Lazy<SerializedList>): Lazy<Representations> {
-  return isPromise(list) ? list.then(createRepresentations) : createRepresentations(list);
+/** Returns the value that stays the same as long as the list does, or `undefined` if there is none. */
+function keyOf(listed: ListedOrders): unknown {
+  if (!isPages(listed)) return Object.isFrozen(listed) ? listed : undefined;
+  if (typeof listed[Symbol.asyncIterator] === 'function') return listed.version;
+  throw new TypeError('store.list: expected an array of orders, or pages');
+}
+
+function serialize(listed: ListedOrders): MaybePromise<SerializedList> {
+  if (isPages(listed)) return serializePages(hostStream(listed));
+  // A copy is serialised, because the host may change its array between two slices.
+  return serializeArray(Object.isFrozen(listed) ? listed : [...listed]);
 }
 
 /** Streams a list that has no version. It has no entity tag and is not compressed. */
-function streamed(pages: OrderPages, { method, ifMatch = '*', ifNoneMatch }: ListRequest): Lazy<Representation> {
-  if (ifMatch.trim() !== '*') return PRECONDITION_FAILED;
+function stream(
+  pages: AsyncIterable<string | Uint8Array>,
+  { method, ifMatch = '*', ifNoneMatch }: ListRequest,
+): MaybePromise<Outcome> {
+  if (ifMatch.trim() !== '*') return refusal('precondition_failed');
   if (ifNoneMatch?.trim() === '*') return { status: 304, fields: [], body: undefined };
   if (method === 'HEAD') return { status: 200, fields: JSON_TYPE, body: undefined };
   return startStream(pages).then((body) => ({ status: 200, fields: JSON_TYPE, body }));

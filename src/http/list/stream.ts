@@ -1,24 +1,28 @@
-import type { OrderPages } from '../../orders/index.js';
-import { hostStream } from '../host-call.js';
 import type { StreamEnd, StreamedBody } from '../reply.js';
 import { joinPages } from './body.js';
+
+/** The first result of a stream, which is not sent. */
+const STARTED = new Uint8Array();
 
 /**
  * Starts to stream a list to one client. The first page is read before the response begins, so a
  * store that fails before then still leads to a 503. Further pages are read as fast as the client
  * reads.
  */
-export async function startStream(pages: OrderPages): Promise<StreamedBody> {
+export async function startStream(pages: AsyncIterable<string | Uint8Array>): Promise<StreamedBody> {
   let end: (result: StreamEnd) => void = () => {};
   const ended = new Promise<StreamEnd>((resolve) => {
     end = resolve;
   });
 
   async function* read(): AsyncGenerator<Uint8Array, undefined> {
+    let isStarted = false;
     let bytes = 0;
     let error: unknown;
     try {
-      for await (const piece of joinPages(hostStream(pages))) {
+      for await (const piece of joinPages(pages)) {
+        if (!isStarted) yield STARTED;
+        isStarted = true;
         bytes += piece.length;
         yield piece;
       }
@@ -30,17 +34,8 @@ export async function startStream(pages: OrderPages): Promise<StreamedBody> {
     }
   }
 
-  const rest = read();
-  let ahead: IteratorResult<Uint8Array, undefined> | undefined = await rest.next();
-  // This iterator is not a generator, because a generator that never started runs no cleanup: its
-  // `return` could not end the work of the store.
-  const pieces: AsyncIterator<Uint8Array, undefined> = {
-    async next() {
-      const result = ahead ?? (await rest.next());
-      ahead = undefined;
-      return result;
-    },
-    return: () => rest.return(undefined),
-  };
-  return { ended, [Symbol.asyncIterator]: () => pieces };
+  const body = read();
+  // A generator must have been started, or else its `return` would not end the work of the store.
+  await body.next();
+  return Object.assign(body, { ended });
 }

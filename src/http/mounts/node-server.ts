@@ -3,7 +3,8 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { checkMethods } from '../../check.js';
 import { forEachField, type Reply } from '../reply.js';
-import type { OrderService, RefusalCode } from '../service.js';
+import type { RefusalCode } from '../request.js';
+import type { OrderService } from '../service.js';
 
 /**
  * The fields of a parser error of Node.js. `bytesParsed` and `rawPacket` are present only if bytes

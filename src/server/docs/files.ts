@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { digestOf } from '../../http/list/entity-tag.js';
+import { digestOf } from '../../http/list/body.js';
 import { createRepresentations, type Representations } from '../../http/list/representations.js';
 
 /** A file of the documentation: selects the representation for a request. */

@@ -26,16 +26,6 @@ function fixed(status: number, fields: readonly string[]): OpenPath {
   return { allow: ALLOW, perform: () => ({ status, fields, body: undefined }) };
 }
 
-function document(file: DocsFile): OpenPath {
-  return {
-    allow: ALLOW,
-    async perform(request) {
-      const found = await file(request);
-      return found.status === 412 ? 'precondition_failed' : found;
-    },
-  };
-}
-
 /**
  * Wraps the service with the server's own paths, which need no key: probes and the documentation.
  * Both are charged to the client's address. If the address is over its limit, the documentation is
@@ -47,7 +37,7 @@ export function withOwnPaths(
   probes: Iterable<readonly [path: string, OpenPath]>,
   docs: ReadonlyMap<string, DocsFile>,
 ): OrderService {
-  const documents = Array.from(docs, ([path, file]) => [path, document(file)] as const);
+  const documents = Array.from(docs, ([path, perform]) => [path, { allow: ALLOW, perform }] as const);
   const paths = new Map([...FIXED, ...documents, ...probes]);
   return {
     ...service,

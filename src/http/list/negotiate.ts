@@ -1,0 +1,55 @@
+/** The supported content codings (RFC 9110 §8.4.1). */
+export type Coding = 'br' | 'gzip' | 'identity';
+
+/** The coding that compresses best comes first. */
+const CODINGS: readonly Coding[] = ['br', 'gzip', 'identity'];
+
+/** Matches a coding or `*`, with an optional weight of up to three decimals. */
+const MEMBER = /^([!#$%&'*+.^_`|~0-9a-z-]+)(?:[ \t]*;[ \t]*q=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?))?$/;
+
+/**
+ * Returns the content coding that the client prefers according to its `Accept-Encoding` (RFC 9110
+ * §12.5.3). This is the supported coding with the highest weight. If several have that weight, it
+ * is the one that compresses best. A coding that is not listed, even `identity`, has the weight of
+ * `*`, or 0 if `*` is not listed. If the field accepts no supported coding, the result is
+ * `identity`. Malformed list members are ignored. Short content is not compressed, unless the
+ * client refuses `identity`.
+ */
+export function preferredCoding(acceptEncoding: string | undefined, isShort: boolean): Coding {
+  // For short content, the field matters only if it refuses `identity` with a weight of zero.
+  if (acceptEncoding === undefined || (isShort && !acceptEncoding.includes('=0'))) return 'identity';
+  const weights = new Map<string, number>();
+  // `x-gzip` is another name of `gzip` (RFC 9110 §8.4.1.3).
+  for (const member of acceptEncoding.toLowerCase().replaceAll('x-gzip', 'gzip').split(',')) {
+    const [, name = '', weight = '1'] = MEMBER.exec(member.trim()) ?? [];
+    weights.set(name, Number(weight));
+  }
+  const weightOf = (coding: Coding) => weights.get(coding) ?? weights.get('*');
+  if (isShort && weightOf('identity') !== 0) return 'identity';
+  const accepted = CODINGS.map((coding) => ({ coding, weight: weightOf(coding) ?? 0 }));
+  const [best] = accepted.filter(({ weight }) => weight > 0).sort((a, b) => b.weight - a.weight);
+  return best?.coding ?? 'identity';
+}
+
+/** Returns a strong entity tag. Each coding has a different one (RFC 9110 §8.8.3.3). */
+export function entityTag(digest: string, coding: Coding): string {
+  return coding === 'identity' ? `"${digest}"` : `"${digest}-${coding}"`;
+}
+
+const TAG = /(W\/)?("[\x21\x23-\x7e\x80-\xff]*")/g;
+/** Matches entity tags separated by commas. Empty elements are allowed (RFC 9110 §5.6.1.2). */
+const TAGS = new RegExp(`^[ \\t]*(?:${TAG.source}[ \\t]*)?(?:,[ \\t]*(?:${TAG.source}[ \\t]*)?)*$`);
+
+/**
+ * Reports whether `field` is `*` or contains `tag` (RFC 9110 §8.8.3.2, §13.1.1, §13.1.2). Use
+ * `strong` for `If-Match` and `weak` for `If-None-Match`. The weak comparison ignores a prefix `W/`
+ * of the tags in `field`. A malformed field contains no tags.
+ */
+export function namesTag(field: string, tag: string, comparison: 'strong' | 'weak'): boolean {
+  if (field.trim() === '*') return true;
+  if (!TAGS.test(field)) return false;
+  for (const [, weak, listed] of field.matchAll(TAG)) {
+    if (listed === tag && (weak === undefined || comparison === 'weak')) return true;
+  }
+  return false;
+}
