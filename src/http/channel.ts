@@ -86,5 +86,5 @@ function describe(error: unknown, apiKey: string | undefined): string {
   const [line = ''] = String(message).split(/[\r\n]/, 1);
   const [place = ''] = /^ +at .+$/m.exec(String(stack).slice(`${name}: ${message}`.length)) ?? [];
   const text = (apiKey === undefined ? line : line.replaceAll(apiKey, '***')).replace(/:\/\/\S*@/g, '://***@');
-  return `${kind}: ${text.slice(0, MAX_MESSAGE_LENGTH)},${place}`;
+  return `${kind}: ${text.slice(0, MAX_MESSAGE_LENGTH)}, ${place.trim()}`;
 }

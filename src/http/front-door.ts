@@ -46,19 +46,17 @@ export function createFrontDoor(options: AdmissionOptions, warn = createFailureW
     { operation, orderId }: Partial<Asked> = {},
     bytes: number | undefined,
   ): void {
-    const { requestId, traceparent, method, target = '', clientAddress, startedMs, apiKey } = request;
+    const { requestId, traceparent, method, target, clientAddress, startedMs, apiKey } = request;
     const { status, code, error } = outcome;
     if (!replies.hasSubscribers) {
       if (error !== undefined) warn(error, operation, apiKey);
       return;
     }
-    const path = pathOf(target);
     const message: ReplyMessage = {
       requestId,
       traceparent,
       method,
-      // A target that is not a path could contain a password.
-      path: path.startsWith('/') ? path.slice(0, MAX_PATH_LENGTH) : undefined,
+      path: target && publicPath(target),
       clientAddress: knownAddress(clientAddress),
       status,
       bytes,
@@ -92,7 +90,7 @@ export function createFrontDoor(options: AdmissionOptions, warn = createFailureW
     const { method, requestId, hasContent, fault, isMultiplexed } = request;
     const { charged, isAddressOverLimit } = verdict;
     const { asked, isLast = false, isQuiet = false } = options;
-    const headers = [...outcome.fields, ...verdict.limitFields];
+    const headers = outcome.fields.concat(verdict.limitFields);
     // A client without a valid key must open a new connection for each request over its limit.
     const isEnd = isLast || hasContent || fault !== undefined || isAddressOverLimit;
     if (isEnd && !isMultiplexed) headers.push('Connection', 'close');
@@ -128,6 +126,15 @@ function performOn({ allow, perform }: OpenPath, request: ReadRequest): MaybePro
 function lengthOf(body: Outcome['body']): number | undefined {
   if (body === undefined) return 0;
   return typeof body === 'string' || 'length' in body ? body.length : undefined;
+}
+
+/**
+ * Returns the path of a request target, without its query and fragment. Returns `undefined` for an
+ * absolute URL with an `@`, because it may contain a password.
+ */
+function publicPath(target: string): string | undefined {
+  const [whole = ''] = target.split('#', 1);
+  return /^[^/].*@/.test(whole) ? undefined : pathOf(whole).slice(0, MAX_PATH_LENGTH);
 }
 
 /** Returns the client's address, or `undefined` if the function that determines it throws. */

@@ -57,7 +57,7 @@ test('a frozen list is serialised only once, but an array that is not frozen is 
   const pieces = await piecesOf(first);
   const again = await piecesOf(await bodyOf(frozen));
   assert.ok(
-    pieces.length > 10 && pieces.every((piece, index) => piece === again[index]),
+    pieces.length > 1 && pieces.every((piece, index) => piece === again[index]),
     'the second response has the same pieces as the first',
   );
   frozen.store.put([{ id: 7 }]);

@@ -12,13 +12,14 @@ const FLOODED = '192.0.2.1';
  * Creates a service and a guard over the same parts. Keys are looked up asynchronously, as in a
  * remote table.
  */
-function createParts(withKnownKeys = true) {
+function createParts(withKnownKeys = true, wait = async () => {}) {
   const asked: string[] = [];
   const known = new Set<string>();
   const options = {
     addressPlan,
     async authenticate(apiKey: string) {
       asked.push(apiKey);
+      await wait();
       if (!apiKey.startsWith('valid-')) return undefined;
       known.add(apiKey);
       return { id: apiKey.slice(6), plan: PLANS.pro };
@@ -29,25 +30,52 @@ function createParts(withKnownKeys = true) {
   const guard = createGuard({ ...options, limiter });
   const get = async (apiKey: string, address = FLOODED): Promise<Reply> =>
     service.respond({ method: 'GET', url: ORDERS, rawHeaders: bearer(apiKey) }, address);
-  const flood = async () => {
-    for (let i = 0; i < QUOTA; i++) assert.equal((await get(`made-up-${i}`)).status, 401);
+  const flood = async (address = FLOODED) => {
+    for (let i = 0; i < QUOTA; i++) assert.equal((await get(`made-up-${i}`, address)).status, 401);
     asked.length = 0;
   };
   return { asked, get, flood, guard, limiter, clock };
 }
 
 describe('API keys that the process has not seen before', () => {
-  test('an unseen key gets a 429 without a look-up and without a charge if its address is over the limit', async () => {
+  test('while an address is over its limit, its unseen keys are looked up one at a time, and other requests get a 429 without a charge', async () => {
     const { asked, get, flood, clock, limiter } = createParts();
     await flood();
-    for (let i = 0; i < 50; i++) assert.equal((await get(`made-up-${i}`)).status, 429);
-    const refused = await get('valid-ann');
-    assert.deepEqual([refused.status, asked], [429, []]);
-    assert.equal(fieldOf(refused, 'X-RateLimit-Limit'), `${QUOTA}`, 'X-RateLimit-Limit is the limit of the address');
-    assert.match(String(refused.body), /rate_limit_exceeded/);
-    assert.equal(limiter.inspect('ann'), undefined);
-    clock.advance(Number(fieldOf(refused, 'Retry-After')) * 1_000);
-    assert.equal((await get('valid-ann')).status, 200, 'a request passes after the announced Retry-After');
+    const statuses = await Promise.all(
+      ['valid-ann', 'made-up', 'valid-bob'].map(async (key) => (await get(key)).status),
+    );
+    assert.deepEqual([statuses, asked], [[200, 429, 429], ['valid-ann']]);
+    const refused = await Promise.all([get('made-up'), get('valid-bob')]);
+    assert.deepEqual(
+      refused.map(({ status }) => status),
+      [429, 429],
+    );
+    assert.deepEqual(asked, ['valid-ann', 'made-up'], 'bob was not looked up');
+    for (const reply of refused) {
+      assert.equal(fieldOf(reply, 'X-RateLimit-Limit'), `${QUOTA}`, 'X-RateLimit-Limit is the limit of the address');
+      assert.match(String(reply.body), /rate_limit_exceeded/);
+    }
+    assert.equal(limiter.inspect('bob'), undefined);
+    assert.equal((await get('valid-bob')).status, 200, 'the next look-up can be for the customer');
+    clock.advance(Number(fieldOf(refused[0], 'Retry-After')) * 1_000);
+    assert.equal((await get('made-up')).status, 401, 'a request passes after the announced Retry-After');
+  });
+
+  test('addresses over their limits do not wait for the look-ups of each other, nor for one that failed', async () => {
+    let isDown = true;
+    const { get, flood } = createParts(true, async () => {
+      if (isDown) throw new Error('the key table is gone');
+    });
+    isDown = false;
+    for (const address of [FLOODED, '192.0.2.2']) await flood(address);
+    isDown = true;
+    assert.equal((await get('valid-ann')).status, 503);
+    isDown = false;
+    const replies = await Promise.all([get('valid-ann'), get('valid-ann', '192.0.2.2')]);
+    assert.deepEqual(
+      replies.map(({ status }) => status),
+      [200, 200],
+    );
   });
 
   test('an unseen key is looked up while its address has quota left, and a valid key does not use the quota of the address', async () => {
@@ -76,9 +104,12 @@ test('a request with a key that this process has already found valid is served e
   assert.equal((await get('valid-ann')).status, 200);
   await flood();
   for (let i = 0; i < 20; i++) assert.equal((await get('valid-ann')).status, 200);
-  const admitted = await guard.admit({ method: 'GET', url: '/pets', rawHeaders: bearer('valid-ann') }, FLOODED);
-  const refused = await guard.admit({ method: 'GET', url: '/pets', rawHeaders: bearer('valid-bob') }, FLOODED);
-  assert.deepEqual([admitted.admitted, refused.admitted], [true, false]);
+  const admit = (apiKey: string) => guard.admit({ method: 'GET', url: '/pets', rawHeaders: bearer(apiKey) }, FLOODED);
+  const outcomes = await Promise.all([admit('made-up'), admit('valid-bob'), admit('valid-ann')]);
+  assert.deepEqual(
+    outcomes.map(({ admitted }) => admitted),
+    [false, false, true],
+  );
 });
 
 test('createOrderService throws if isKnownKey is not a function', () => {

@@ -49,7 +49,6 @@ const MOUNT: Row = {
   wrong: [['clientAddress: ', service, { clientAddress: 5 }]],
 };
 const ADMISSION = [
-  ['draftFields: ', { ...parts, draftFields: 'no' }],
   ['basePath: ', { ...parts, basePath: 7 }],
   ['addressPlan: ', { ...parts, addressPlan: root.PLANS.free }],
   ['plan', { ...parts, addressPlan: { partition: 'address' } }],

@@ -49,7 +49,7 @@ test('createTestService throws for the options store, limiter and authenticate, 
   for (const [part, value] of Object.entries(parts)) {
     assert.throws(() => Reflect.apply(createTestService, undefined, [{ [part]: value }]), {
       name: 'TypeError',
-      message: `${part}: unknown option; expected one of orders, plan, clock, basePath, addressPlan, draftFields`,
+      message: `${part}: unknown option; expected one of orders, plan, clock, basePath, addressPlan`,
     });
   }
 });

@@ -38,7 +38,7 @@ export function withOwnPaths(
   docs: ReadonlyMap<string, DocsFile>,
 ): OrderService {
   const documents = Array.from(docs, ([path, perform]) => [path, { allow: ALLOW, perform }] as const);
-  const paths = new Map([...FIXED, ...documents, ...probes]);
+  const paths = new Map<string, OpenPath>([...FIXED, ...documents, ...probes]);
   return {
     ...service,
     respond(head, clientAddress) {

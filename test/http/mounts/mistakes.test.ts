@@ -92,17 +92,17 @@ const FAILURES: readonly (readonly [object: object, status: number, says: RegExp
     /^authenticate failed: Error ECONNREFUSED: postgres:\/\/\*\*\*@db, key \*\*\*, at .*mistakes\.test/,
   ],
   [{ isKnownKey: fail }, 503, /^isKnownKey failed: Error ECONNREFUSED/],
-  [{ isKnownKey: async () => false }, 503, /^isKnownKey did not return true or false: TypeError: .+, at /],
   [{ limiter: { take: async () => fail() } }, 503, /^limiter\.take failed: Error ECONNREFUSED/],
   [{ store: { list: async () => fail(), cancel: fail } }, 503, /^store\.list failed: Error ECONNREFUSED/],
   [{ store: { list: () => 5, cancel: fail } }, 500, /^listOrders failed: TypeError: .+, at /],
-  [{ authenticate: () => ({ plan: PLANS.free }) }, 503, /^authenticate returned a principal without id: /],
-  [
-    { authenticate: async () => ({ id: '', plan: PLANS.free }) },
-    503,
-    /^authenticate returned a principal without id: /,
-  ],
-  [{ authenticate: () => ({ id: 'customer-1' }) }, 503, /^authenticate returned a principal without plan: /],
+  ...[{ plan: PLANS.free }, { id: '', plan: PLANS.free }, { id: 'customer-1' }].map(
+    (principal) =>
+      [
+        { authenticate: () => principal },
+        503,
+        /^authenticate failed: TypeError: .+ with an id and a plan, at /,
+      ] as const,
+  ),
 ];
 
 for (const [options, status, says] of FAILURES) {

@@ -26,7 +26,7 @@ describe('requests with made-up keys to a service that uses PostgreSQL', { skip:
     return { url, data: opened.data, ring: createPostgresKeyRing(client, clock), client, clock };
   }
 
-  test('once an address is over its limit, its made-up keys are not looked up', async (t) => {
+  test('once an address is over its limit, its made-up keys are looked up one at a time', async (t) => {
     const { ring, client, clock } = await open(t);
     const service = createOrderService({
       store: createMemoryOrderStore(),
@@ -53,12 +53,9 @@ describe('requests with made-up keys to a service that uses PostgreSQL', { skip:
     await other.revoke(id);
     clock.advance(1_000);
     assert.equal(await get(key), 429, 'a request with a revoked key is charged to the address of the client');
-    client.asked = 0;
-    assert.equal(await get(key), 429);
-    assert.equal(client.asked, 0, 'the revoked key is no longer looked up');
   });
 
-  test('if a client address is over its limit, a valid key is refused only if the server has not seen it before', async (t) => {
+  test('if a client address is over its limit, a valid key is accepted, even one that the server has not seen before', async (t) => {
     const { url, data } = await open(t);
     const cwd = temporaryDirectory();
     const server = await startServer(
@@ -74,6 +71,6 @@ describe('requests with made-up keys to a service that uses PostgreSQL', { skip:
     for (const key of [seen.key, createApiKey(), createApiKey(), createApiKey(), unseen.key, seen.key]) {
       statuses.push((await server.get(key)).status);
     }
-    assert.deepEqual(statuses, [200, 401, 401, 429, 429, 200]);
+    assert.deepEqual(statuses, [200, 401, 401, 429, 200, 200]);
   });
 });
