@@ -64,7 +64,7 @@ interface Charge {
   readonly limitFields: readonly string[];
 }
 
-export interface Refused extends Charge {
+interface Refused extends Charge {
   readonly principal: Principal | undefined;
   readonly refusal: Outcome;
 }
@@ -86,7 +86,7 @@ export interface Admission {
    */
   charge(request: ReadRequest): MaybePromise<Verdict<undefined>>;
   /** Returns the verdict on a request that arrives after the service was closed. */
-  turnAway(): Refused;
+  turnAway(): Verdict;
 }
 
 export function createAdmission(options: AdmissionOptions): Admission {
@@ -171,12 +171,13 @@ export function createAdmission(options: AdmissionOptions): Admission {
           'limiter.take',
           () => limiter.take(bucket, plan),
           (decision) => {
-            const { allowed } = decision;
             // This throws if the limiter has not returned a decision.
             const fields = limitFields(decision);
-            const isAddressOverLimit = !allowed && charged === 'address';
-            const charge = { charged, isAddressOverLimit, plan, limitFields: fields, principal };
-            return allowed ? { ...charge, refusal: undefined } : { ...charge, refusal: overLimit(decision) };
+            if (decision.allowed) {
+              return { charged, isAddressOverLimit: false, plan, limitFields: fields, principal, refusal: undefined };
+            }
+            const isAddressOverLimit = charged === 'address';
+            return { charged, isAddressOverLimit, plan, limitFields: fields, principal, refusal: overLimit(decision) };
           },
         ),
       plan,

@@ -90,7 +90,7 @@ export function createFrontDoor(options: AdmissionOptions, warn = createFailureW
     const { method, requestId, hasContent, fault, isMultiplexed } = request;
     const { charged, isAddressOverLimit } = verdict;
     const { asked, isLast = false, isQuiet = false } = options;
-    const headers = outcome.fields.concat(verdict.limitFields);
+    const headers = [...outcome.fields, ...verdict.limitFields];
     // A client without a valid key must open a new connection for each request over its limit.
     const isEnd = isLast || hasContent || fault !== undefined || isAddressOverLimit;
     if (isEnd && !isMultiplexed) headers.push('Connection', 'close');

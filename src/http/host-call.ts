@@ -19,17 +19,17 @@ export function callHost<T, R>(
   call: () => MaybePromise<T>,
   next: (value: T) => MaybePromise<R>,
 ): MaybePromise<R> {
-  function fail(error: unknown): never {
-    throw new HostFailure(`${part} failed`, error);
-  }
   let result: MaybePromise<T>;
   try {
     result = call();
   } catch (error) {
-    return fail(error);
+    throw new HostFailure(`${part} failed`, error);
   }
+  if (!isPromise(result)) return next(result);
   // The result can be another thenable than a promise, such as a query builder.
-  return isPromise(result) ? Promise.resolve(result).then(next, fail) : next(result);
+  return Promise.resolve(result).then(next, (error: unknown) => {
+    throw new HostFailure(`${part} failed`, error);
+  });
 }
 
 /** Yields the pages of the store's list. An error of the store is a {@link HostFailure}. */

@@ -140,11 +140,6 @@ export function createPlan(options: PlanOptions): Plan {
 /** The plans that `createPlan` made. They are frozen, so results computed from them can be cached. */
 const created = new WeakSet<Plan>();
 
-/** Reports whether `createPlan` made the plan, so that it is valid and never changes. */
-export function isCreated(plan: Plan): boolean {
-  return created.has(plan);
-}
-
 /**
  * Returns the plan itself if `createPlan` made it, otherwise a copy of the plan as it is now.
  * Throws a TypeError or RangeError unless the plan is complete and valid.
