@@ -162,19 +162,6 @@ async function settledBytes(): Promise<number> {
   return least;
 }
 
-test('the response keeps the Vary field that the host has set', async () => {
-  const { service } = createShop({ store: { list: () => LONG.list(), cancel: () => 'not_found' } });
-  const handle = nodeHandler(service);
-  const { port, close } = await listen((request, response) => {
-    response.setHeader('Vary', ['Origin', 'Accept']);
-    handle(request, response);
-  });
-  const agent = new Agent();
-  const { fields } = await askNode({ agent, port }, 'HEAD', ORDERS, [KEY]);
-  assert.equal(fields.get('vary'), 'Origin,Accept, Accept-Encoding');
-  await close();
-});
-
 test('a client that sends two requests for the list without waiting gets it twice, one after the other', async () => {
   const { port, close } = await listenWith(() => LONG.list());
   const text = await readText(open(port, HEAD, HEAD.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n')));

@@ -14,7 +14,6 @@ export const withoutTools = existsSync(`${toolsFolder}node_modules`)
 export const TOOLS = {
   redocly: '@redocly/cli/bin/cli.js',
   spectral: '@stoplight/spectral-cli/dist/index.js',
-  prism: '@stoplight/prism-cli/dist/index.js',
   generator: 'openapi-typescript/bin/cli.js',
 } as const;
 
@@ -23,7 +22,7 @@ export function pathOf(tool: keyof typeof TOOLS): string {
 }
 
 /** Returns an environment in which the tools write no coverage and send no data. */
-export function toolEnvironment(): NodeJS.ProcessEnv {
+function toolEnvironment(): NodeJS.ProcessEnv {
   const { NODE_V8_COVERAGE: _, NODE_TEST_CONTEXT: __, ...environment } = process.env;
   return { ...environment, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true', NO_COLOR: '1' };
 }
