@@ -1,13 +1,15 @@
 import { baseAddress } from '../listener/base-url.js';
-import type { LogFields } from '../log/log.js';
 import { createMetricsServer } from '../metrics/metrics-server.js';
-import { listen, portOf } from './listen.js';
+import { addressOf, listen } from './listen.js';
 
-export type MetricsPort =
-  | { readonly ok: true; readonly fields: LogFields; close(): void }
-  | { readonly ok: false; readonly refusal: string };
+/** The address of the metrics, or why the server cannot listen there. */
+interface MetricsPort {
+  readonly url: string | undefined;
+  readonly refusal: string | undefined;
+  close(): void;
+}
 
-/** Serves the metrics on a port of their own. `fields` is their address, for the log. */
+/** Serves the metrics on a port of their own. */
 export async function listenForMetrics(
   host: string,
   port: number | undefined,
@@ -15,11 +17,7 @@ export async function listenForMetrics(
 ): Promise<MetricsPort> {
   const server = createMetricsServer(text);
   const refusal = await listen(server, { host, port: port ?? 0, flag: '--metrics-port' });
-  if (refusal !== undefined) return { ok: false, refusal };
-  const address = portOf(server);
-  return {
-    ok: true,
-    fields: address === undefined ? {} : { metrics: baseAddress(address, '/metrics') },
-    close: () => server.close().closeAllConnections(),
-  };
+  const address = addressOf(server);
+  const url = address && baseAddress(address, '/metrics');
+  return { url, refusal, close: () => server.close().closeAllConnections() };
 }

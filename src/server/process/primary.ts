@@ -30,115 +30,106 @@ export async function runPrimary(settings: Settings, log: Log): Promise<CommandR
   const running = new Set<RunningWorker>();
   let isStopping = false;
 
+  function start(number: number): RunningWorker {
+    const worker = startWorker(number);
+    running.add(worker);
+    void worker.ended.then(() => running.delete(worker));
+    return worker;
+  }
+
+  /** Replaces the worker when it ends. */
+  async function keep({ number, ended, pause }: RunningWorker): Promise<void> {
+    const end = await ended;
+    if (isStopping) return;
+    log.error('worker ended', { worker: number, ...end });
+    await pause;
+    if (isStopping) return;
+    const worker = start(number);
+    void keep(worker);
+    await worker.listening.then(
+      () => log.event('worker replaced', { worker: number }),
+      (error) => log.error('worker cannot start', { worker: number, error: messageOf(error) }),
+    );
+  }
+
   function killAll(): void {
     for (const { worker } of running) worker.process.kill('SIGKILL');
   }
 
-  function start(number: number): RunningWorker {
-    const startMs = performance.now();
-    const started = startWorker(number);
-    running.add(started);
-    void started.ended.then(async (end) => {
-      running.delete(started);
-      if (isStopping || !started.isKept) return;
-      log.error('worker ended', { worker: number, ...end });
-      await sleep(Math.max(0, startMs + RESTART_MS - performance.now()), undefined, { ref: false });
-      if (!isStopping) void replace(number);
-    });
-    return started;
-  }
+  try {
+    // The first worker starts alone, because only one may remove the socket of a killed server.
+    const first = start(1);
+    const listening = await first.listening;
+    const workers = [first, ...Array.from({ length: count - 1 }, (_, index) => start(index + 2))];
+    await Promise.all(workers.map((worker) => worker.listening));
+    const metrics = prometheus && (await listenForMetrics(host, metricsPort, collectFromWorkers(prometheus)));
+    if (metrics?.refusal !== undefined) return failed(metrics.refusal);
+    const signal = firstSignal(killAll);
+    for (const worker of workers) void keep(worker);
+    log.event('listening', { ...listening, metrics: metrics?.url, workers: count });
 
-  async function replace(number: number): Promise<void> {
-    const worker = start(number);
-    worker.isKept = true;
-    const begun = await worker.begun;
-    if ('listening' in begun) log.event('worker replaced', { worker: number });
-    else log.error('worker cannot start', { worker: number, error: begun.failed });
-  }
-
-  process.once('exit', killAll);
-  // The first worker starts alone. If it cannot serve, the other workers could not serve either.
-  // They are not started, so the reason is reported only once.
-  const first = start(1);
-  const rest = 'listening' in (await first.begun) ? Array.from({ length: count - 1 }, (_, n) => start(n + 2)) : [];
-  let listening: LogFields = {};
-  for (const begun of await Promise.all([first, ...rest].map((worker) => worker.begun))) {
-    if ('failed' in begun) {
-      killAll();
-      return failed(begun.failed);
-    }
-    listening = { ...begun.listening, ...listening };
-  }
-  const metrics = prometheus && (await listenForMetrics(host, metricsPort, collectFromWorkers(prometheus)));
-  if (metrics?.ok === false) {
+    log.event('stopping', { signal: await signal });
+    isStopping = true;
+    metrics?.close();
+    const late = setTimeout(killAll, STOP_MS);
+    const unclean = (await Promise.all(Array.from(running, stop))).filter(({ code }) => code !== 0);
+    clearTimeout(late);
+    for (const end of unclean) log.error('worker ended', end);
+    log.event('stopped');
+    return unclean.length === 0 ? { outcome: 'done' } : failed('a worker did not stop cleanly');
+  } catch (error) {
+    return failed(messageOf(error));
+  } finally {
     killAll();
-    return failed(metrics.refusal);
   }
-  const signal = firstSignal(killAll);
-  for (const worker of running) worker.isKept = true;
-  log.event('listening', { ...listening, ...metrics?.fields, workers: count });
-
-  log.event('stopping', { signal: await signal });
-  isStopping = true;
-  metrics?.close();
-  const late = setTimeout(killAll, STOP_MS);
-  const unclean = (await Promise.all(Array.from(running, stop))).filter(({ code }) => code !== 0);
-  clearTimeout(late);
-  for (const end of unclean) log.error('worker ended', { ...end });
-  log.event('stopped');
-  return unclean.length === 0 ? { outcome: 'done' } : failed('a worker did not stop cleanly');
 }
 
 interface RunningWorker {
   readonly number: number;
   readonly worker: Worker;
-  /** Resolves when the worker listens or has failed. Never rejects. */
-  readonly begun: Promise<WorkerMessage>;
-  readonly ended: Promise<WorkerEnd>;
+  /** Resolves to fields for the log when the worker listens. Rejects if it cannot serve. */
+  readonly listening: Promise<LogFields>;
+  readonly ended: Promise<{ readonly code?: number; readonly signal?: string; readonly error?: string }>;
+  /** Resolves when a replacement may start. */
+  readonly pause: Promise<void>;
   isListening: boolean;
-  /** Whether the worker is replaced when it ends. */
-  isKept: boolean;
-}
-
-interface WorkerEnd {
-  readonly code?: number;
-  readonly signal?: string;
-  readonly error?: string;
 }
 
 function startWorker(number: number): RunningWorker {
   const worker = cluster.fork({ [WORKER_VARIABLE]: `${number}` });
-  const ended = new Promise<WorkerEnd>((resolve) => {
+  const pause = sleep(RESTART_MS, undefined, { ref: false });
+  const ended: RunningWorker['ended'] = new Promise((resolve) => {
     worker.on('exit', (code, signal) => resolve(signal ? { signal } : { code }));
     worker.on('error', (error) => {
       if (worker.process.pid === undefined) resolve({ error: messageOf(error) });
     });
   });
-  const begun = new Promise<WorkerMessage>((resolve) => {
+  const listening = new Promise<LogFields>((resolve, reject) => {
     worker.on('message', (message: unknown) => {
       if (!isWorkerMessage(message)) return;
-      started.isListening = 'listening' in message;
-      resolve(message);
+      if ('failed' in message) return reject(new Error(message.failed));
+      started.isListening = true;
+      resolve(message.listening);
     });
     void ended.then(({ code, signal, error }) => {
-      resolve({ failed: `worker ${number} ended before it was ready: ${error ?? signal ?? `exit code ${code}`}` });
+      reject(new Error(`worker ${number} ended before it was ready: ${error ?? signal ?? `exit code ${code}`}`));
     });
   });
-  const started = { number, worker, begun, ended, isListening: false, isKept: false };
+  const started = { number, worker, listening, ended, pause, isListening: false };
   return started;
-}
-
-async function stop({ number, worker, ended, isListening }: RunningWorker) {
-  if (isListening && worker.isConnected()) worker.send('drain');
-  else worker.process.kill('SIGKILL');
-  // The port closes when the last worker is disconnected, so all workers are disconnected now and
-  // not when they exit. A connection that was handed to a worker is still served, because it
-  // reaches the worker before the message `drain`.
-  if (worker.isConnected()) worker.disconnect();
-  const end = await ended;
-  return { worker: number, ...(isListening ? end : { code: 0 }) };
 }
 
 function isWorkerMessage(message: unknown): message is WorkerMessage {
   return typeof message === 'object' && message !== null && ('listening' in message || 'failed' in message);
+}
+
+async function stop({ number, worker, ended, isListening }: RunningWorker) {
+  if (isListening) worker.send('drain');
+  else worker.process.kill('SIGKILL');
+  // The port closes when the last worker is disconnected, so all workers are disconnected now and
+  // not when they exit. A connection that was handed to a worker is still served, because it
+  // reaches the worker before the message `drain`.
+  worker.disconnect();
+  const end = await ended;
+  return { worker: number, ...(isListening ? end : { code: 0 }) };
 }

@@ -1,19 +1,19 @@
 import { addressPerMinute } from '../../http/admission.js';
 import { type CommandResult, failed } from '../command-result.js';
 import type { Settings } from '../config/settings.js';
-import { baseAddress, isLoopback } from '../listener/base-url.js';
+import { baseAddress, isLoopback, localAddress } from '../listener/base-url.js';
 import { createOrderServer } from '../listener/server.js';
-import type { Log, LogFields } from '../log/log.js';
+import type { Log } from '../log/log.js';
 import { messageOf } from '../log/message-of.js';
 import { onReplies } from '../log/replies.js';
 import { createMetrics, loadPrometheus, NO_PROMETHEUS } from '../metrics/metrics.js';
 import { openCounting } from '../quotas/backend.js';
 import { IN_MEMORY } from '../storage/sqlite.js';
 import type { ServerStorage } from '../storage/storage.js';
+import { greet } from './greet.js';
 import type { Lifecycle } from './lifecycle.js';
-import { listen, portOf } from './listen.js';
+import { addressOf, listen } from './listen.js';
 import { listenForMetrics } from './metrics-port.js';
-import { seedAndGreet, showNextSteps } from './seed.js';
 
 /**
  * Runs the server until its lifecycle stops it, then closes everything in the reverse order of
@@ -76,13 +76,10 @@ export async function runServer(
     if (refusal !== undefined) return failed(refusal);
     cleanUps.push(() => server.drain(0));
     // The primary of several workers serves the metrics of all of them.
-    let metricsFields: LogFields = {};
-    if (metrics !== undefined && lifecycle.worker === undefined) {
-      const opened = await listenForMetrics(host, metricsPort, metrics.text);
-      if (!opened.ok) return failed(opened.refusal);
-      cleanUps.push(opened.close);
-      metricsFields = opened.fields;
-    }
+    const metricsPage =
+      metrics && lifecycle.worker === undefined && (await listenForMetrics(host, metricsPort, metrics.text));
+    if (metricsPage) cleanUps.push(metricsPage.close);
+    if (metricsPage && metricsPage.refusal !== undefined) return failed(metricsPage.refusal);
     const drained = new Promise<void>((resolve) => {
       // `drain` must be called in this pass of the event loop, because the cluster module closes
       // the connections of a worker in the next pass.
@@ -92,24 +89,27 @@ export async function runServer(
       });
     });
 
-    const socket = typeof port === 'string' ? port : undefined;
-    const address = portOf(server);
-    const url =
-      address === undefined ? `http://localhost${settings.basePath}` : baseAddress(address, settings.basePath);
-    // If other machines can reach the server, demo keys are shown only on a terminal, because the
-    // log of a service must not contain them. A unix socket counts as reachable, because it usually
-    // has a proxy in front.
-    const showsKeys = process.stderr.isTTY || (address !== undefined && isLoopback(address.address));
-    const guide = { url, ...(socket !== undefined && { socket }), ...(data.name !== IN_MEMORY && { createKey }) };
-    if (data.isNew && settings.sample) await seedAndGreet(data, guide, showsKeys);
-    if (!data.isNew && (lifecycle.worker ?? 1) === 1) await showNextSteps(data, guide);
+    const address = addressOf(server);
+    const url = address && baseAddress(address, settings.basePath);
+    const isInMemory = data.name === IN_MEMORY;
+    if (lifecycle.worker === undefined || lifecycle.worker === 1) {
+      await greet(data, {
+        url: url && localAddress(url),
+        createKey: isInMemory ? undefined : createKey,
+        hasSample: settings.sample,
+        // If other machines can reach the server, demo keys are shown only on a terminal, because
+        // the log of a service must not contain them. A unix socket counts as reachable, because it
+        // usually has a proxy in front.
+        showsKeys: process.stderr.isTTY || (address !== undefined && isLoopback(address.address)),
+      });
+    }
     hasServed = true;
     lifecycle.report('listening', {
       url,
-      ...(socket !== undefined && { socket }),
-      ...(data.name !== IN_MEMORY && { db: data.name }),
-      ...(counting.name !== undefined && { redis: counting.name }),
-      ...metricsFields,
+      socket: typeof port === 'string' ? port : undefined,
+      db: isInMemory ? undefined : data.name,
+      redis: counting.name,
+      metrics: metricsPage ? metricsPage.url : undefined,
     });
     await drained;
     return { outcome: 'done' };

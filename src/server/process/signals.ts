@@ -21,26 +21,17 @@ export function firstSignal(beforeEnd = (): void => {}): Promise<NodeJS.Signals>
       resolve(signal);
       if (nowMs - firstMs <= ECHO_MS) return;
       beforeEnd();
-      endBy(signal);
+      // `process.exit` alone would first stop the workers of SQLite, one of which may be waiting.
+      process.removeAllListeners(signal);
+      process.kill(process.pid, signal);
+      // Process 1 of a container ignores a signal without a handler.
+      process.exit(128 + constants.signals[signal]);
     }
     for (const signal of SIGNALS) process.on(signal, onSignal);
   });
 }
 
-/**
- * Ends the process as the signal ends a process without a handler. `process.exit` alone would first
- * stop the workers, one of which may be waiting in the code of a SQLite driver.
- */
-function endBy(signal: NodeJS.Signals): never {
-  process.removeAllListeners(signal);
-  process.kill(process.pid, signal);
-  // Process 1 of a container ignores a signal without a handler.
-  process.exit(128 + constants.signals[signal]);
-}
-
-/**
- * Ignores SIGTERM and SIGINT, in a process whose parent gets the same signals and reacts to them.
- */
+/** Ignores SIGTERM and SIGINT, in a worker whose primary gets the same signals. */
 export function ignoreSignals(): void {
   for (const signal of SIGNALS) process.on(signal, () => {});
 }

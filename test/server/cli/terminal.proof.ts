@@ -14,7 +14,7 @@ test('on a terminal, "serve" prints readable log lines; from the second start on
 }, async (t) => {
   const cwd = temporaryDirectory();
   for (const says of [
-    /^Created store-orders\.db with 10 sample orders /,
+    /^Created store-orders\.db with 10 sample orders\./,
     /^Documentation: http:\S+\/docs\nAnother key: /,
   ]) {
     const line = `exec '${process.execPath}' '${MAIN}' serve --port 0`;

@@ -8,7 +8,8 @@ test('no demo keys are created if other machines can reach the server', async (t
   const server = await startServer(t, { cwd }, '--host', '0.0.0.0');
   assert.equal(
     server.stderr(),
-    'Created store-orders.db with 10 sample orders and no API keys. Create one: store-orders keys create --plan free\n',
+    'Created store-orders.db with 10 sample orders.\n' +
+      'store-orders.db has no API keys. Create one: store-orders keys create --plan free\n',
   );
   assert.deepEqual(await answerOf(['keys', 'list'], { cwd }), []);
   assert.equal((await run(['orders', 'export'], { cwd })).stdout.split('\n').length, 11);

@@ -215,6 +215,18 @@ describe('workers', { skip }, () => {
     await held.release();
   });
 
+  test('workers share a unix socket, even if a killed primary has left it behind', async (t) => {
+    const port = ['--port', join(temporaryDirectory(), 'shop.sock')];
+    const { server: killed } = await startWorkers(t, ...port);
+    const workers = workersOf(killed);
+    await killed.stop('SIGKILL');
+    await until(() => !workers.some(isAlive), 5_000);
+    const { server } = await startWorkers(t, ...port);
+    const healthy = await run(['healthcheck', ...port], { cwd: temporaryDirectory() });
+    assert.deepEqual(healthy, { code: 0, stdout: 'ok\n', stderr: '' });
+    assert.equal(await server.stop('SIGTERM'), 0);
+  });
+
   test('if workers cannot start, the program prints the reason once, and exits with 1', async (t) => {
     const cwd = temporaryDirectory();
     const other = createServer();
@@ -224,7 +236,7 @@ describe('workers', { skip }, () => {
     assert.deepEqual(taken, {
       code: 1,
       stdout: '',
-      stderr: `store-orders: port ${port} on 127.0.0.1 is in use; choose another with --port, or 0 for a free one\n`,
+      stderr: `store-orders: port ${port} on 127.0.0.1 is in use; choose another with --port\n`,
     });
     const env = { ...backends(), DATABASE_URL: 'postgres://me:s3cret@127.0.0.1:1/none' };
     const unreachable = await run(['--workers', '3', '--port', '0'], { cwd, env });
