@@ -44,14 +44,13 @@ function fromDigits(value: unknown): unknown {
   return typeof value === 'string' && /^[0-9]{1,15}$/.test(value) ? Number(value) : value;
 }
 
-function text(expected: string) {
-  return v.pipe(v.string(expected), v.nonEmpty(expected));
+function text(pattern: RegExp, expected: string) {
+  return v.pipe(v.string(expected), v.regex(pattern, expected));
 }
 
-const HOST_EXPECTED = 'expected a host name or an address';
+const PATH = /^(?:\/(?!\.\.?(?:\/|$))[A-Za-z0-9._~-]+)*$/;
 const PATH_EXPECTED = 'expected a path such as /v1, without a trailing slash and without . and .. segments';
-const FILE_EXPECTED = 'expected a file name or :memory:';
-const FILE_NOT_URL_EXPECTED = 'expected a file name; for a PostgreSQL database use --database-url';
+const FILE_EXPECTED = 'expected a file name or :memory:; for a PostgreSQL database use --database-url';
 /**
  * The most bytes that the path of a unix socket may have on every system: the size of `sun_path` in
  * unix(7), less one for the final zero. The system silently truncates a longer path.
@@ -59,10 +58,9 @@ const FILE_NOT_URL_EXPECTED = 'expected a file name; for a PostgreSQL database u
 const MOST_PATH_BYTES = 103;
 const PORT_EXPECTED = `expected a whole number from 0 to 65535, or the path of a unix socket such as ./shop.sock, of at most ${MOST_PATH_BYTES} bytes`;
 const ORIGIN_EXPECTED = 'expected * or an origin without a path, such as https://shop.example';
-const DATABASE_URL_EXPECTED =
-  'expected a URL such as postgres://user:password@host:5432/database, with @ / ? # in the password written %40 %2F %3F %23';
-const REDIS_URL_EXPECTED =
-  'expected a URL such as redis://user:password@host:6379, with @ / ? # in the password written %40 %2F %3F %23; for a cluster, several URLs separated by commas';
+const ESCAPES = 'with @ / ? # in the password written %40 %2F %3F %23';
+const DATABASE_URL_EXPECTED = `expected a URL such as postgres://user:password@host:5432/database, ${ESCAPES}`;
+const REDIS_URL_EXPECTED = `expected a URL such as redis://user:password@host:6379, ${ESCAPES}; for a cluster, several URLs separated by commas`;
 
 /**
  * The settings of the program, in the order of the help text. A flag takes precedence over an
@@ -75,7 +73,7 @@ export const settingsSchema = v.object({
     'HOST',
     'address to listen on',
     // Rejects a URL, because it may contain a password, and messages show the host.
-    v.optional(v.pipe(text(HOST_EXPECTED), v.regex(/^[^/@]+$/, HOST_EXPECTED)), '127.0.0.1'),
+    v.optional(text(/^[^/@]+$/, 'expected a host name or an address'), '127.0.0.1'),
   ),
   port: setting(
     '--port PORT',
@@ -119,7 +117,7 @@ export const settingsSchema = v.object({
     '--db FILE',
     'STORE_ORDERS_DB',
     'SQLite file; serve also accepts :memory:, whose orders are lost when the server stops',
-    v.optional(v.pipe(text(FILE_EXPECTED), v.regex(/^(?!\w+:\/\/)/, FILE_NOT_URL_EXPECTED)), 'store-orders.db'),
+    v.optional(text(/^(?!\w+:\/\/)./, FILE_EXPECTED), 'store-orders.db'),
   ),
   databaseUrl: setting(
     '--database-url URL',
@@ -143,10 +141,7 @@ export const settingsSchema = v.object({
     '--base-path PATH',
     'STORE_ORDERS_BASE_PATH',
     'path before /store/orders, such as /v1',
-    v.optional(
-      v.pipe(v.string(PATH_EXPECTED), v.regex(/^(?:\/(?!\.\.?(?:\/|$))[A-Za-z0-9._~-]+)*$/, PATH_EXPECTED)),
-      '/v1',
-    ),
+    v.optional(text(PATH, PATH_EXPECTED), '/v1'),
   ),
   trustProxy: count(
     '--trust-proxy N',

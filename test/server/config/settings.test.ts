@@ -12,6 +12,7 @@ const DATABASE_URL = `expected a URL such as postgres://user:password@host:5432/
 const REDIS_URL = `expected a URL such as redis://user:password@host:6379, ${PASSWORD_ESCAPES}; for a cluster, several URLs separated by commas`;
 const PORT =
   'expected a whole number from 0 to 65535, or the path of a unix socket such as ./shop.sock, of at most 103 bytes';
+const FILE = 'expected a file name or :memory:; for a PostgreSQL database use --database-url';
 const PATH = 'expected a path such as /v1, without a trailing slash and without . and .. segments';
 const ORIGIN = 'expected * or an origin without a path, such as https://shop.example';
 const LONG_PATH = `./${'s'.repeat(100)}é`;
@@ -33,8 +34,8 @@ const MISTAKES: readonly Mistake[] = [
   [['--port', '--host', 'localhost'], `missing value: --port=PORT; ${HELP}`],
   [['--host', ''], '--host: expected a host name or an address, not ""'],
   [['--host', 'http://ann:secret@localhost'], '--host: expected a host name or an address'],
-  [['--db='], '--db: expected a file name or :memory:, not ""'],
-  [['--db', SHOP], '--db: expected a file name; for a PostgreSQL database use --database-url'],
+  [['--db='], `--db: ${FILE}, not ""`],
+  [['--db', SHOP], `--db: ${FILE}`],
   [['--database-url', 'mysql://ann:secret@localhost/shop'], `--database-url: ${DATABASE_URL}`],
   [['--database-url', ''], `--database-url: ${DATABASE_URL}`],
   [{ DATABASE_URL: 'postgres://ann:1/secret@localhost/shop' }, `DATABASE_URL: ${DATABASE_URL}`],
@@ -172,5 +173,5 @@ test('commands other than "serve" read the database settings, and ignore server 
   assert.equal((await run(['keys', 'create', '--plan', 'free'], { cwd, env })).code, 0);
   assert.equal((await run(['keys', 'list', '--db', 'variable.db'], { cwd })).code, 0);
   const { code, stderr } = await run(['keys', 'list', '--db', ''], { cwd });
-  assert.deepEqual([code, stderr], [2, 'store-orders: --db: expected a file name or :memory:, not ""\n']);
+  assert.deepEqual([code, stderr], [2, `store-orders: --db: ${FILE}, not ""\n`]);
 });
