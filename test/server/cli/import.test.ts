@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { sampled } from '../../support/sampled.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
-import { answerOf, run, spawnProgram } from '../support/program.js';
+import { answerOf, run } from '../support/program.js';
 
 const GOOD = '{"id":1}\n';
 
@@ -111,20 +111,6 @@ test('an import with a mistake after many valid orders stores none of them, and 
   }
 });
 
-test('an import reads the same order from JSON texts that differ in spaces, field order, number notation and escapes', async () => {
-  const cwd = temporaryDirectory();
-  const expected = '{"id":7,"petId":9007199254740993,"quantity":10,"status":"pending"}\n';
-  for (const input of [
-    '{"id":7,"petId":9007199254740993,"quantity":10}',
-    ' { "quantity" : 10.0 , "petId" : 9007199254740993 , "id" : 7 } \t',
-    '{"id":0.7e1,"petId":9007199254740993,"quantity":1E1}',
-    String.raw`{"\u0069d":7,"petId":9007199254740993,"quantity":10,"status":"\u0070ending"}`,
-  ]) {
-    assert.equal((await run(['orders', 'import', '-', '--replace'], { cwd, input })).stderr, '');
-    assert.equal((await run(['orders', 'export'], { cwd })).stdout, expected);
-  }
-});
-
 test('an import accepts the additional statuses that --statuses names; an invalid list of statuses is refused', async () => {
   const cwd = temporaryDirectory();
   const input = '{"id":1,"status":"returned"}\n{"id":2,"status":"on_hold"}\n{"id":3}';
@@ -146,40 +132,26 @@ test('an import of a file that cannot be read prints the name of the file', asyn
   assert.deepEqual([code, stderr], [1, 'store-orders: cannot read absent.ndjson; check that the file exists\n']);
 });
 
-/**
- * Returns lines of records with various fields, in ascending order of ids. The first id is the
- * least int64, and the last is the greatest.
- */
-function generate(count: number): string {
-  const lines: string[] = [];
-  for (let i = 0; i < count; i++) {
-    const id = i === 0 ? -(2n ** 63n) : i === count - 1 ? 2n ** 63n - 1n : 9007199254740993n + BigInt(i);
-    const fields = [`"id":${id}`];
-    if (i % 2 === 0) fields.push(`"petId":${2n ** 62n + BigInt(i)}`);
-    if (i % 3 === 0) fields.push(`"quantity":${i}`);
-    if (i % 5 === 0) fields.push(`"shipDate":"2026-01-${String((i % 28) + 1).padStart(2, '0')}T10:00:00.${i}+02:00"`);
-    if (i % 7 === 0) fields.push(`"complete":${i % 14 === 0}`);
-    fields.push(`"status":"${['pending', 'shipped', 'cancelled', 'in_transit'][i % 4]}"`);
-    lines.push(`{${fields.join(',')}}\n`);
-  }
-  return lines.join('');
-}
+/** The least and the greatest id, each field with and without a value, and orders between them. */
+const EXPORTED = [
+  '{"id":-9223372036854775808,"petId":9223372036854775807,"quantity":0,"shipDate":"2026-01-28T10:00:00.5+02:00","complete":true,"status":"in_transit"}',
+  '{"id":0,"complete":false,"status":"shipped"}',
+  ...Array.from({ length: 2_000 }, (_, i) => `{"id":${9007199254740993n + BigInt(i)},"status":"pending"}`),
+  '{"id":9223372036854775807,"quantity":-3,"status":"cancelled"}',
+  '',
+].join('\n');
 
 test('an export contains the imported orders byte for byte, sorted by id, even if they were imported as an array', async () => {
   const cwd = temporaryDirectory();
-  const ndjson = generate(2_003);
-  await run(['orders', 'import', '-', '--statuses', 'in_transit'], { cwd, input: ndjson });
+  const input = EXPORTED.split('\n').reverse().join('\n');
+  await run(['orders', 'import', '-', '--statuses', 'in_transit'], { cwd, input });
   const exported = await run(['orders', 'export'], { cwd });
   assert.equal(exported.code, 0);
-  assert.ok(exported.stdout === ndjson, 'the same bytes');
-
+  assert.ok(exported.stdout === EXPORTED, 'the same bytes');
   const array = await run(['orders', 'export', '--json'], { cwd });
   assert.equal(JSON.parse(array.stdout).length, 2_003);
   await run(['orders', 'import', '-', '--statuses', 'in_transit', '--db', 'copy.db'], { cwd, input: array.stdout });
-  assert.ok(
-    (await run(['orders', 'export', '--db', 'copy.db'], { cwd })).stdout === ndjson,
-    'the export of the copied database equals the imported lines',
-  );
+  assert.ok((await run(['orders', 'export', '--db', 'copy.db'], { cwd })).stdout === EXPORTED, 'from the array');
 });
 
 test('the export of an empty store is empty, and with --json it is an empty array', async () => {
@@ -206,13 +178,8 @@ test('an export to a full disk is reported as a failure of stdout, not of the da
 
 test('an export whose reader closes the pipe ends without an error', async () => {
   const cwd = temporaryDirectory();
-  await run(['orders', 'import', '-', '--statuses', 'in_transit'], { cwd, input: generate(20_000) });
-  const child = spawnProgram(['orders', 'export'], { cwd });
-  let stderr = '';
-  child.stderr?.on('data', (chunk) => {
-    stderr += chunk;
-  });
-  child.stdout?.once('data', () => child.stdout?.destroy());
-  const code = await new Promise((resolve) => child.once('close', resolve));
-  assert.deepEqual([code, stderr], [0, '']);
+  const input = Array.from({ length: 20_000 }, (_, id) => `{"id":${id}}`).join('\n');
+  await run(['orders', 'import', '-'], { cwd, input });
+  const under = ['sh', '-c', '{ "$@"; echo $? >&2; } | head -c 1', 'sh'];
+  assert.deepEqual(await run(['orders', 'export'], { cwd, under }), { code: 0, stdout: '{', stderr: '0\n' });
 });
