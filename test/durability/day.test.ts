@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { copyFileSync, existsSync } from 'node:fs';
+import { copyFileSync, existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,7 +8,7 @@ import { answerOf, issueKey, type RunningServer, run, spawnProgram, startServer 
 import { ROUNDS, seededRandom } from '../support/rounds.js';
 import { temporaryDirectory } from '../support/temporary-file.js';
 import { until } from '../support/until.js';
-import { type Answer, createClient } from './support/client.js';
+import { type Answer, countedToday, createClient } from './support/client.js';
 
 const STEPS = 4 * ROUNDS;
 /** How many orders a step imports or cancels. */
@@ -17,6 +17,8 @@ const SOME = 20;
 const LIFE_MS = 500;
 /** A server sees the changes of a command within a second. A busy machine needs longer. */
 const NOTICED_MS = 10_000;
+/** The quota of each key, which no day uses up. */
+const QUOTA = 1_000_000_000;
 const OLD_FILE = new URL('../server/storage/formats/0.1.0.db', import.meta.url);
 
 /** What the database is expected to contain. A world is never changed, only replaced. */
@@ -27,8 +29,24 @@ interface World {
   readonly keys: ReadonlyMap<string, boolean>;
 }
 
+/** What is in {@link OLD_FILE}. */
+const OLD_WORLD: World = {
+  orders: new Map([
+    [-1n, 'shipped'],
+    [0n, 'on_hold'],
+    [7n, 'cancelled'],
+    [2n ** 63n - 1n, 'pending'],
+  ]),
+  keys: new Map([
+    ['key_6XjMW1uC5W', false],
+    ['key_i6iP7BBqFe', false],
+    ['key_rsPM05vEZ0', true],
+  ]),
+};
+
 test(`in a day of ${STEPS} random steps, customers and the operator observe what a small model expects`, async (t) => {
   const day = await begin(t);
+  await upgrade(day);
   const taken: string[] = [];
   try {
     for (let step = 0; step < STEPS; step++) {
@@ -47,11 +65,9 @@ test(`in a day of ${STEPS} random steps, customers and the operator observe what
 
 type Day = Awaited<ReturnType<typeof begin>>;
 
-/** Begins with the file of an earlier version, and with a key. */
 async function begin(t: TestContext) {
   const random = seededRandom(t);
   const cwd = temporaryDirectory();
-  const file = join(cwd, 'store-orders.db');
   /** The API keys of the day, by id. A restored database may lack some of them. */
   const apiKeys = new Map<string, string>();
   const backups: { readonly name: string; readonly world: World }[] = [];
@@ -97,15 +113,12 @@ async function begin(t: TestContext) {
   }
 
   async function createKey(): Promise<string> {
-    const { id, key } = await issueKey(cwd, 'enterprise', '--per-minute', '1000000000', '--per-day', '1000000000');
+    const { id, key } = await issueKey(cwd, 'enterprise', '--per-minute', `${QUOTA}`, '--per-day', `${QUOTA}`);
     apiKeys.set(id, key);
     return id;
   }
 
-  copyFileSync(OLD_FILE, file);
-  let world = await observe();
-  const first = await createKey();
-  world = { ...world, keys: new Map([...world.keys, [first, false]]) };
+  let world: World = { orders: new Map(), keys: new Map() };
 
   return {
     cwd,
@@ -120,6 +133,7 @@ async function begin(t: TestContext) {
     newIds: (count: number) => Array.from({ length: count }, () => ++lastId),
     /** The ids of the keys of this day: nobody knows the API keys of the earlier version. */
     keyIds: () => [...world.keys.keys()].filter((id) => apiKeys.has(id)),
+    validKeyId: () => [...world.keys].find(([id, isRevoked]) => apiKeys.has(id) && !isRevoked)?.[0],
 
     expect(changes: Partial<World>): void {
       world = { ...world, ...changes };
@@ -138,7 +152,7 @@ async function begin(t: TestContext) {
     /** Compares everything that can be observed with the model. */
     async look(): Promise<void> {
       assert.deepEqual(await observe(), world);
-      const keyId = [...world.keys].find(([id, isRevoked]) => apiKeys.has(id) && !isRevoked)?.[0];
+      const keyId = this.validKeyId();
       if (server === undefined || keyId === undefined) return;
       const ids = [...world.orders.keys()].join();
       await until(async () => {
@@ -220,15 +234,41 @@ async function cancel(day: Day): Promise<readonly bigint[]> {
   return keys.get(keyId) === true ? [] : unanswered.filter((id) => day.world().orders.get(id) === 'pending');
 }
 
+/** Goes on with a file of an earlier version, and with a new key. */
+async function upgrade(day: Day): Promise<void> {
+  await day.stop('SIGTERM');
+  const file = join(day.cwd, 'store-orders.db');
+  for (const suffix of ['-wal', '-shm']) rmSync(file + suffix, { force: true });
+  copyFileSync(OLD_FILE, file);
+  day.expect(OLD_WORLD);
+  await ACTS['create a key']?.(day);
+}
+
 /** Waits until a server has noticed whether a key is valid. */
 async function noticed(day: Day, keyId: string, status: 200 | 401): Promise<void> {
   if (day.isRunning()) await until(async () => (await day.ask(keyId))?.status === status, NOTICED_MS);
 }
 
 const ACTS: Readonly<Record<string, (day: Day) => Promise<void>>> = {
+  upgrade,
   serve: (day) => day.start(),
   stop: (day) => day.stop('SIGTERM'),
   kill: (day) => day.stop('SIGKILL'),
+
+  async restart(day) {
+    const keyId = day.validKeyId();
+    if (keyId === undefined) return;
+    const count = async () => {
+      const answer = await day.ask(keyId);
+      return answer && countedToday(answer, QUOTA);
+    };
+    await day.start();
+    await noticed(day, keyId, 200);
+    const before = await count();
+    await day.stop('SIGTERM');
+    await day.start();
+    assert.equal(await count(), Number(before) + 1, 'the quotas survive a restart');
+  },
 
   async cancel(day) {
     await day.start();
