@@ -1,4 +1,3 @@
--- {"agreed":{"key":"so_QSgUhCRSXQmDwZJhJVF3EsJ4M47f7mNX270k3V","id":"key_Npv64BG5yH","name":"Ann","plan":"enterprise","perMinute":5,"perDay":9,"createdAt":"2026-11-22T22:32:22.070Z"},"revoked":{"key":"so_GO2FS7AoYMN3vPDyhGqr3bofaceULSAy2ycHFu","id":"key_eI9MwFiB91","plan":"pro","createdAt":"2026-11-22T22:32:22.664Z"}}
 -- cspell:disable
 SET statement_timeout = 0;
 SET lock_timeout = 0;
