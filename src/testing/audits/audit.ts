@@ -1,6 +1,7 @@
 import { PLANS, type Plan } from '../../limits/index.js';
 import type { OrderInput } from '../../orders/index.js';
 import type { TestCase } from '../suites/test-case.js';
+import type { Answer } from './answer.js';
 
 /**
  * The implementation to audit: a server at an address, or a function like `fetch`. A `TestService`
@@ -41,13 +42,6 @@ export interface Audit extends TestCase {
   readonly level: AuditLevel;
   /** Why the audit cannot run: the options that the target lacks, such as `needs store`. */
   readonly skip?: string;
-}
-
-/** A response, read to its end. */
-export interface Answer {
-  readonly status: number;
-  readonly headers: Headers;
-  readonly text: string;
 }
 
 /** The functions through which an audit uses the target. */

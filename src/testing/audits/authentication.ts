@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { PLANS } from '../../limits/index.js';
-import { assertError } from './assert-error.js';
+import { assertError } from './answer.js';
 import { bearer, type Clause, ORDERS, order } from './audit.js';
 
 const OPERATIONS = [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createPlan, PLANS, perDay, perMinute } from '../../limits/index.js';
-import { assertError } from './assert-error.js';
-import { type Answer, bearer, type Clause, ORDERS, order, type Subject } from './audit.js';
+import { assertError, retryAfterOf, trioOf } from './answer.js';
+import { bearer, type Clause, ORDERS, order, type Subject } from './audit.js';
 
 /** A plan with two windows. Both are so small that a test can use up one and then the other. */
 const TINY = createPlan({ name: 'tiny', policies: [perMinute(2), perDay(5)], ban: false });
@@ -235,10 +235,7 @@ export const limitClauses: readonly Clause[] = [
   },
 ];
 
-/**
- * Uses up the minute quota of a key. Waits for `afterMs`, sends another request, and returns its
- * refusal.
- */
+/** Uses up the minute quota of a key, and returns the refusal of a request `afterMs` later. */
 async function exhausted(subject: Subject, apiKey: string, afterMs = 0) {
   const key = bearer(apiKey);
   for (let n = 0; n < 60; n++) {
@@ -248,23 +245,4 @@ async function exhausted(subject: Subject, apiKey: string, afterMs = 0) {
     return { key, answer: await subject.ask('GET', ORDERS, key) };
   }
   return assert.fail('60 requests did not use up a quota of at most 2 requests a minute');
-}
-
-function trioOf({ headers }: Answer) {
-  const read = (name: string) => {
-    const value = headers.get(name) ?? 'absent';
-    assert.match(value, /^(?:0|[1-9][0-9]*)$/, name);
-    return Number(value);
-  };
-  return {
-    limit: read('x-ratelimit-limit'),
-    remaining: read('x-ratelimit-remaining'),
-    reset: read('x-ratelimit-reset'),
-  };
-}
-
-function retryAfterOf({ headers }: Answer): number {
-  const value = headers.get('retry-after') ?? 'absent';
-  assert.match(value, /^[1-9][0-9]*$/, 'Retry-After is a whole number of seconds, at least 1');
-  return Number(value);
 }

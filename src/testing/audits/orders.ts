@@ -2,14 +2,9 @@ import assert from 'node:assert/strict';
 import { PLANS } from '../../limits/index.js';
 import { parseJson } from '../../orders/json.js';
 import { INT64_MAX, INT64_MIN } from '../../orders/order.js';
-import { assertError } from './assert-error.js';
-import { type Answer, bearer, type Clause, ORDERS, order } from './audit.js';
-
-/**
- * Ids that a wrong number type would change. 2^31 is too large for an int32, and a double rounds
- * 2^53 + 1. The first and the last id are the limits of an int64.
- */
-const TELLING_IDS = [INT64_MIN, -5n, 0n, 2n ** 31n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, INT64_MAX];
+import { TELLING_IDS } from '../suites/order-store.js';
+import { type Answer, assertError } from './answer.js';
+import { bearer, type Clause, ORDERS, order } from './audit.js';
 
 /**
  * Texts that are not ids. Number parsers read some of them as 1, as 0, or as the smallest or

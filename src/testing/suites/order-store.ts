@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { ORDER_STATUSES } from '../../orders/cancellation.js';
-import { FIELD_NAMES, type OpenOrder } from '../../orders/fields.js';
-import type { ListedOrders, Order, OrderId, OrderInput, OrderStore } from '../../orders/index.js';
-import { parseJson } from '../../orders/json.js';
+import type { ListedOrders, Order, OrderId, OrderInput, OrderPages, OrderStore } from '../../orders/index.js';
+import { parseJson, serializeOrders } from '../../orders/json.js';
 import { INT64_MAX, INT64_MIN } from '../../orders/order.js';
 import { type OrderRecord, parseOrderRecord, toOrder, toOrderRecord } from '../../orders/record.js';
 import { isPages } from '../../orders/store.js';
@@ -26,7 +25,7 @@ export type OpenOrderStore = (orders: readonly OrderRecord[]) => OpenedOrderStor
  * Ids that a wrong number type would change. 2^31 is too large for an int32, and a double rounds
  * 2^53 + 1. The first and the last id are the limits of an int64.
  */
-const TELLING_IDS = [INT64_MIN, -1n, 0n, 2n ** 31n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, INT64_MAX];
+export const TELLING_IDS = [INT64_MIN, -1n, 0n, 2n ** 31n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, INT64_MAX];
 
 const WITH_ALL_FIELDS: Required<OrderRecord> = {
   id: 11n,
@@ -189,12 +188,9 @@ async function listed(store: OrderStore): Promise<Order[]> {
   return read(await store.list());
 }
 
-/** Collects the listed orders, whether they come as an array or as pages of JSON text. */
+/** Collects the listed orders, as the service serialises them. */
 async function read(list: ListedOrders): Promise<Order[]> {
-  if (!isPages(list)) return list.map(present);
-  const pages: string[] = [];
-  for await (const page of list) if (page.length > 0) pages.push(Buffer.from(page).toString());
-  const values = parseJson(`[${pages.join(',')}]`);
+  const values = parseJson(isPages(list) ? await textOf(list) : serializeOrders(list));
   assert.ok(Array.isArray(values));
   return values.map((value) => {
     const record = parseOrderRecord(value, ORDER_STATUSES);
@@ -203,16 +199,8 @@ async function read(list: ListedOrders): Promise<Order[]> {
   });
 }
 
-/**
- * Returns the fields of the API with their values as they are. The rows of a store may have other
- * fields, and `null` instead of an absent field.
- */
-function present(row: Order): Order {
-  const order: OpenOrder = { id: row.id };
-  for (const name of FIELD_NAMES) copyField(order, row, name);
-  return order;
-}
-
-function copyField<Name extends keyof Order>(to: OpenOrder, from: Order, name: Name): void {
-  if (from[name] !== undefined && from[name] !== null) to[name] = from[name];
+async function textOf(pages: OrderPages): Promise<string> {
+  const texts: string[] = [];
+  for await (const page of pages) if (page.length > 0) texts.push(Buffer.from(page).toString());
+  return `[${texts.join(',')}]`;
 }

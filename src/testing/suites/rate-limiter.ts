@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout } from 'node:timers/promises';
 import { createPlan, perDay, perMinute, type RateLimiter } from '../../limits/index.js';
-import { decidesAsMemory } from './limiter-comparison.js';
-import type { LimiterUnderTest } from './limiter-under-test.js';
+import { decidesAsMemory, type LimiterUnderTest } from './limiter-comparison.js';
 import type { TestCase } from './test-case.js';
 
 /**
@@ -23,11 +22,6 @@ export type OpenRateLimiter = () => OpenedRateLimiter | Promise<OpenedRateLimite
 
 const BOTH = createPlan({ name: 'both', policies: [perMinute(2), perDay(3)], ban: false });
 const MOMENT = createPlan({ name: 'moment', policies: [{ name: 'moment', quota: 3, windowMs: 1_200 }], ban: false });
-const TRICKLE = createPlan({
-  name: 'trickle',
-  policies: [{ name: 'trickle', quota: 4, windowMs: 2_000, refill: 'continuous' }],
-  ban: false,
-});
 const ODD_KEYS = [
   'key',
   'KEY',
@@ -154,26 +148,6 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
     },
   ],
   [
-    'leaves every window unchanged when it refuses',
-    async ({ take }) => {
-      await take('key', BOTH, 2);
-      const before = await take('key', BOTH, 0);
-      for (let n = 0; n < 20; n++) assert.equal((await take('key', BOTH)).verdict, 'over_quota');
-      assert.deepEqual((await take('key', BOTH, 0)).windows, before.windows);
-    },
-  ],
-  [
-    'takes as many tokens as the cost, and no token for a cost of 0',
-    async ({ take }) => {
-      const remaining = async (cost: number) =>
-        (await take('key', BOTH, cost)).windows.map((window) => window.remaining);
-      assert.deepEqual(await remaining(0), [2, 3]);
-      assert.deepEqual(await remaining(2), [0, 1]);
-      const { verdict, allowed } = await take('key', BOTH, 0);
-      assert.deepEqual([verdict, allowed], ['within_quota', true]);
-    },
-  ],
-  [
     'throws a RangeError for a cost that exceeds a quota or is not a whole number, and takes nothing',
     async ({ take }) => {
       for (const cost of [3, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
@@ -204,20 +178,6 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
       await take('key', larger, 4);
       assert.equal((await take('key', BOTH)).verdict, 'over_quota');
       assert.equal((await take('key', larger)).inForce.remaining, 5);
-    },
-  ],
-  [
-    'refills a continuous bucket evenly',
-    async ({ take, advance }) => {
-      const first = await take('key', TRICKLE, 4);
-      assert.equal(first.inForce.resetAtMs, first.nowMs + 2_000);
-      assert.equal(first.inForce.refillAtMs, first.nowMs + 500);
-      const refused = await take('key', TRICKLE);
-      if (refused.nowMs < first.nowMs + 500) {
-        assert.deepEqual([refused.verdict, refused.retryAfterMs], ['over_quota', first.nowMs + 500 - refused.nowMs]);
-      }
-      await advance(refused.retryAfterMs);
-      assert.equal((await take('key', TRICKLE)).verdict, 'within_quota');
     },
   ],
   [

@@ -34,7 +34,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
     },
   ],
   'counts refused requests': [
-    /^leaves every window unchanged/,
+    /^takes a token from every window or from none/,
     (limiter) => (key, plan, cost) => {
       const decision = limiter.take(key, plan, cost);
       if (!decision.allowed && limiter.peek(key, plan, 0).windows.every(({ remaining }) => remaining === 0))

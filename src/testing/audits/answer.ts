@@ -1,5 +1,11 @@
 import assert from 'node:assert/strict';
-import type { Answer } from './audit.js';
+
+/** A response, read to its end. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+}
 
 /**
  * Asserts that a response has the expected status and contains an Error object (specification, part
@@ -17,4 +23,24 @@ export function assertError({ status, headers, text }: Answer, expected: number,
     assert.ok(typeof field(name) === 'string' && field(name) !== '', `Error.${name} is a text`);
   }
   return String(field('code'));
+}
+
+/** Returns the values of X-RateLimit-Limit, -Remaining and -Reset, which every response has. */
+export function trioOf({ headers }: Answer) {
+  const read = (name: string) => {
+    const value = headers.get(name) ?? 'absent';
+    assert.match(value, /^(?:0|[1-9][0-9]*)$/, name);
+    return Number(value);
+  };
+  return {
+    limit: read('x-ratelimit-limit'),
+    remaining: read('x-ratelimit-remaining'),
+    reset: read('x-ratelimit-reset'),
+  };
+}
+
+export function retryAfterOf({ headers }: Answer): number {
+  const value = headers.get('retry-after') ?? 'absent';
+  assert.match(value, /^[1-9][0-9]*$/, 'Retry-After is a whole number of seconds, at least 1');
+  return Number(value);
 }
