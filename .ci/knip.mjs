@@ -30,7 +30,7 @@ export default {
     },
     'test/hosts': { ignoreDependencies: [/./] },
     bench: {
-      entry: ['servers/**/*.ts', '**/*-process.ts', 'load/autocannon-load.ts'],
+      entry: ['servers/**/*.ts', '**/*-process.ts'],
       project: ['**/*.ts'],
     },
   },
@@ -47,6 +47,5 @@ export default {
     'taskset',
     'umount',
     'unshare',
-    'wrk',
   ],
 };

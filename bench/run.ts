@@ -7,6 +7,7 @@ import { shared } from './http/shared.js';
 import { start } from './http/start.js';
 import { limiters } from './limits/limiters.js';
 import { redis } from './limits/redis.js';
+import { missingWrk } from './load/load.js';
 import { cancelsOverHttp } from './orders/cancels.js';
 import { cancelsInProcess } from './orders/cancels-in-process.js';
 import { imports, missingSqlite3 } from './orders/import.js';
@@ -34,7 +35,7 @@ const FRAMEWORKS = ['express', 'fastify', 'hono', '@hono/node-server', 'koa', '@
 const PARTS: readonly Part[] = [
   { name: 'limiter', packages: [...LIMITERS, 'limiter'], measure: limiters },
   { name: 'respond', measure: async () => [await respond()] },
-  { name: 'loopback', packages: [...FRAMEWORKS, ...LIMITERS], measure: loopback },
+  { name: 'loopback', packages: [...FRAMEWORKS, ...LIMITERS], missing: missingWrk, measure: loopback },
   { name: 'cancels', measure: async () => [await cancelsInProcess(), ...(await cancelsOverHttp())] },
   { name: 'import', missing: missingSqlite3, measure: async () => [await imports()] },
   { name: 'start', measure: async () => [await start()] },
@@ -47,7 +48,7 @@ const PARTS: readonly Part[] = [
   {
     name: 'shared',
     packages: ['fastify', 'rate-limiter-flexible'],
-    missing: missingRedis || missingEngine,
+    missing: missingRedis || missingEngine || missingWrk,
     measure: async () => [await shared()],
   },
 ];

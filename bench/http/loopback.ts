@@ -14,7 +14,6 @@ interface Subject {
 
 const BARE: Subject = { name: 'bare node:http', server: ['bare'], role: 'floor' };
 const SUBJECTS: readonly Subject[] = [
-  { name: 'raw socket', server: ['raw'], role: 'floor' },
   { name: 'store-orders, nodeHandler', server: ['handler'], role: 'ours' },
   { name: 'store-orders serve', server: ['bundled'], role: 'ours' },
   { name: 'node:http, rate-limiter-flexible', server: ['rivals/flexible'] },
@@ -73,11 +72,10 @@ export async function loopback(): Promise<readonly Table[]> {
     const chart = {
       name: 'loopback',
       title: `Requests a second over loopback, relative to a bare node:http server`,
-      kind: 'bars',
       y: 'requests a second, bare node:http = 1',
       rule: 1,
       points,
-    } as const;
+    };
     return tables.map((table, index) => (index === 0 ? { ...table, chart } : table));
   } finally {
     for (const { stop } of children) stop();

@@ -1,11 +1,9 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { get } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { MAIN } from '../../test/server/support/program.js';
+import { temporaryFile } from '../../test/support/temporary-file.js';
 import { cpuUsOf } from '../processes/child.js';
 import { rounds } from '../processes/pace.js';
 import { median, printSpread } from '../report/statistics.js';
@@ -20,31 +18,26 @@ const ROUNDS = 20;
  * exists already, and has been opened before.
  */
 export async function start(): Promise<Table> {
-  const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
-  const db = ['--db', join(directory, 'orders.db')];
+  const db = ['--db', temporaryFile()];
   const created = spawnSync(process.execPath, [MAIN, 'keys', 'create', '--plan', 'business', '--json', ...db]);
   const { key } = JSON.parse(created.stdout.toString());
   const servers = [
     server('bare `node:http`', ['--eval', BARE, `${PORT}`]),
     server('`store-orders serve`', [MAIN, 'serve', '--port', `${PORT}`, ...db]),
   ];
-  try {
-    // The first round opens the file once and fills the cache of the system. Its figures are not
-    // used.
-    for (let round = -1; round < rounds(ROUNDS); round++) {
-      for (const { parameters, wallMs, cpuMs } of servers) {
-        const startMs = performance.now();
-        const child = spawn(process.execPath, parameters, { stdio: 'ignore' });
-        while ((await statusOf(key)) !== 200) await wait(1);
-        if (round >= 0) {
-          wallMs.push(performance.now() - startMs);
-          cpuMs.push(cpuUsOf(`${child.pid}`) / 1_000);
-        }
-        await stop(child);
+  // The first round opens the file once and fills the cache of the system. Its figures are not
+  // used.
+  for (let round = -1; round < rounds(ROUNDS); round++) {
+    for (const { parameters, wallMs, cpuMs } of servers) {
+      const startMs = performance.now();
+      const child = spawn(process.execPath, parameters, { stdio: 'ignore' });
+      while ((await statusOf(key)) !== 200) await wait(1);
+      if (round >= 0) {
+        wallMs.push(performance.now() - startMs);
+        cpuMs.push(cpuUsOf(`${child.pid}`) / 1_000);
       }
+      await stop(child);
     }
-  } finally {
-    rmSync(directory, { recursive: true, force: true });
   }
   return {
     title: 'Time from the start of a server process to its first list of orders, medians of 20 starts',

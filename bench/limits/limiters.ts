@@ -65,33 +65,12 @@ export async function limiters(): Promise<readonly Table[]> {
         isAtomic ? 'yes' : 'no',
         ...rates.map((values, index) => `${median(values).toFixed(2)}, ${ratio(values, floor?.rates[index] ?? [])}`),
       ]),
-      chart: {
-        name: 'limiter-takes',
-        title: 'Millions of calls per second at each number of keys',
-        kind: 'lines',
-        x: 'keys',
-        y: 'millions of calls per second',
-        scale: 'log',
-        points: measured.flatMap(({ name, role, rates }) =>
-          rates.map((values, index) => ({ series: name, role, x: KEY_COUNTS[index] ?? 0, values })),
-        ),
-      },
     },
     {
       title:
         'Limiters: bytes per key with two windows, without the key itself, and the longest call while keys were added',
       head: ['limiter', ...weighed.map(keys), `longest of ${whole(KEY_COUNTS.at(-1) ?? 0)}, ms`],
       rows: measured.map(({ name, bytes, longestMs }) => [name, ...bytes.map(whole), longestMs.toFixed(1)]),
-      chart: {
-        name: 'limiter-bytes',
-        title: 'Bytes per key at each number of keys',
-        kind: 'lines',
-        x: 'keys',
-        y: 'bytes per key',
-        points: measured.flatMap(({ name, role, bytes }) =>
-          bytes.map((value, index) => ({ series: name, role, x: weighed[index] ?? 0, values: [value] })),
-        ),
-      },
     },
   ];
 }

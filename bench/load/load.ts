@@ -1,8 +1,9 @@
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { type Child, nextMessage, startProcess } from '../processes/child.js';
+import { without } from '../../test/support/installed.js';
+import type { Child } from '../processes/child.js';
 import { onCore } from '../processes/cores.js';
 import { isQuick } from '../processes/pace.js';
 import { FIRST_PENDING_ID } from '../servers/orders.js';
@@ -22,12 +23,8 @@ export interface LoadOptions {
   readonly firstId?: number;
 }
 
-const hasWrk = spawnSync('wrk', ['--version']).error === undefined;
-/**
- * autocannon is used only if wrk is not installed. It needs more processor time than a bare server,
- * so the measured ratios are closer to 1 than the real ones.
- */
-export const LOAD_GENERATOR = hasWrk ? 'wrk' : 'autocannon, which is slower than the fastest measured servers';
+/** The reason why nothing can be measured over HTTP here, or `false`. */
+export const missingWrk = !isQuick && without('wrk');
 
 export interface Loaded {
   readonly answers: number;
@@ -44,8 +41,7 @@ const MOST_STRAY = 0.01;
  * arrives, or if more than one in a hundred is stray.
  */
 export function load(options: LoadOptions): Promise<Loaded> {
-  if (isQuick) return askOnce(options);
-  return hasWrk ? loadByWrk(options) : loadByAutocannon(options);
+  return isQuick ? askOnce(options) : loadByWrk(options);
 }
 
 const run = promisify(execFile);
@@ -80,20 +76,6 @@ async function loadByWrk({
 
 function script(name: string): string {
   return fileURLToPath(new URL(`${name}.lua`, import.meta.url));
-}
-
-async function loadByAutocannon({
-  server,
-  request,
-  connections,
-  seconds,
-  firstId = FIRST_PENDING_ID,
-}: LoadOptions): Promise<Loaded> {
-  const child = startProcess('load/autocannon-load.ts', 'load');
-  child.send({ ...request, url: server.url, apiKey: server.apiKey, connections, seconds, firstId });
-  const answers = await nextMessage(child);
-  if (typeof answers !== 'number') throw new Error(`${server.url}: ${answers}`);
-  return { answers, perSecond: answers / seconds, stray: 0 };
 }
 
 /** With `--quick`, sends one request and checks its response. */

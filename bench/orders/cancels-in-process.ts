@@ -1,8 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createSqliteOrderStore, openSqliteDatabase, openSqliteOrderStore } from 'store-orders/sqlite';
+import { temporaryDirectory } from '../../test/support/temporary-file.js';
 import { isQuick, rounds } from '../processes/pace.js';
 import { median, ratio, whole } from '../report/statistics.js';
 import type { Table } from '../report/table.js';
@@ -17,7 +16,7 @@ const ROUNDS = 4;
  * to the disk. Each round measures every variant once.
  */
 export async function cancelsInProcess(): Promise<Table> {
-  const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
+  const directory = temporaryDirectory();
   const file = join(directory, 'many.db');
   await fillFile(file);
   const database = openSqliteDatabase(file);
@@ -53,7 +52,6 @@ export async function cancelsInProcess(): Promise<Table> {
   await threaded.close();
   await disk.close();
   database.close();
-  rmSync(directory, { recursive: true, force: true });
   const [floors = []] = rates;
   return {
     title: 'Durable cancels per second, without HTTP',

@@ -1,6 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { temporaryDirectory } from '../../test/support/temporary-file.js';
 import { startClient } from '../load/clients.js';
 import { type Child, startServer } from '../processes/child.js';
 import { isQuick, rounds } from '../processes/pace.js';
@@ -60,7 +59,7 @@ const LOADS: readonly (readonly Way[])[] = [
  * round measures every server once.
  */
 export async function cancelsOverHttp(): Promise<readonly Table[]> {
-  const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
+  const directory = temporaryDirectory();
   const [canceller, lister] = [startClient(), startClient()];
   const servers = new Map<Way['server'], Child & { cancelled: number }>();
   try {
@@ -88,7 +87,6 @@ export async function cancelsOverHttp(): Promise<readonly Table[]> {
     return tables;
   } finally {
     for (const { stop } of [canceller, lister, ...servers.values()]) stop();
-    rmSync(directory, { recursive: true, force: true });
   }
 
   async function measure({ server: name, workload, perSecond }: Way) {

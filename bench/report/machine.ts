@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
-import { LOAD_GENERATOR } from '../load/load.js';
 import { canPin } from '../processes/cores.js';
 
 /**
@@ -15,7 +14,7 @@ export function machine(packages: readonly string[]): string {
   const versions = packages.map((name) => `${name} ${locked[`node_modules/${name}`]?.version}`);
   return [
     `${date}, Node.js ${process.version}, ${process.platform} ${process.arch}, ${cores}.`,
-    `${places}; load by ${LOAD_GENERATOR}.`,
+    `${places}; load by wrk.`,
     ...(versions.length > 0 ? [`${versions.join(', ')}.`] : []),
   ].join(' ');
 }

@@ -1,17 +1,8 @@
 import express from 'express';
 import { rateLimit } from 'express-rate-limit';
 import { announce } from '../announce.js';
-import {
-  cancel,
-  DAY_MS,
-  keyIdOf,
-  LIST_BODY,
-  MINUTE_MS,
-  NOT_FOUND_BODY,
-  PER_DAY,
-  PER_MINUTE,
-  refill,
-} from './usual-parts.js';
+import { DAY_MS, MINUTE_MS, PER_DAY, PER_MINUTE } from '../plenty.js';
+import { cancel, keyIdOf, LIST_BODY, NOT_FOUND_BODY, refill } from './usual-parts.js';
 
 const app = express();
 // Switches off the header fields `X-Powered-By` and `ETag`, which the other frameworks do not send

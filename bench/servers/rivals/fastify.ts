@@ -1,17 +1,8 @@
 import rateLimit from '@fastify/rate-limit';
 import fastify, { type FastifyRequest } from 'fastify';
 import { announce } from '../announce.js';
-import {
-  cancel,
-  DAY_MS,
-  keyIdOf,
-  LIST_BODY,
-  MINUTE_MS,
-  NOT_FOUND_BODY,
-  PER_DAY,
-  PER_MINUTE,
-  refill,
-} from './usual-parts.js';
+import { DAY_MS, MINUTE_MS, PER_DAY, PER_MINUTE } from '../plenty.js';
+import { cancel, keyIdOf, LIST_BODY, NOT_FOUND_BODY, refill } from './usual-parts.js';
 
 const app = fastify();
 app.decorateRequest('keyId', '');

@@ -4,7 +4,7 @@ import {
   type RateLimiterRes,
   RateLimiterUnion,
 } from 'rate-limiter-flexible';
-import { PER_DAY, PER_MINUTE } from './usual-parts.js';
+import { PER_DAY, PER_MINUTE } from '../plenty.js';
 
 type Window = ConstructorParameters<typeof RateLimiterUnion>[0];
 

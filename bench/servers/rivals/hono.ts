@@ -2,17 +2,8 @@ import { createAdaptorServer } from '@hono/node-server';
 import { Hono } from 'hono';
 import { rateLimiter } from 'hono-rate-limiter';
 import { announce } from '../announce.js';
-import {
-  cancel,
-  DAY_MS,
-  keyIdOf,
-  LIST_BODY,
-  MINUTE_MS,
-  NOT_FOUND_BODY,
-  PER_DAY,
-  PER_MINUTE,
-  refill,
-} from './usual-parts.js';
+import { DAY_MS, MINUTE_MS, PER_DAY, PER_MINUTE } from '../plenty.js';
+import { cancel, keyIdOf, LIST_BODY, NOT_FOUND_BODY, refill } from './usual-parts.js';
 
 const app = new Hono<{ Variables: { keyId: string } }>();
 app.use(async (context, next) => {

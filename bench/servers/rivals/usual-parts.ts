@@ -11,7 +11,6 @@ const keyIds = new Map([['so_benchmark', 'bench']]);
 
 export const LIST_BODY = `${LISTED.body}`;
 export const NOT_FOUND_BODY = `${MISSING.body}`;
-export { DAY_MS, MINUTE_MS, PER_DAY, PER_MINUTE } from '../plenty.js';
 
 export const refill = refilling(() => {
   for (const id of PENDING_IDS) statuses.set(id, 'pending');

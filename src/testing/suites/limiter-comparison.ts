@@ -46,7 +46,7 @@ const PLANS: readonly Plan[] = [
 export async function decidesAsMemory({ take, advance, isStill }: LimiterUnderTest): Promise<void> {
   const instant = { nowMs: 0, utcOffsetMs: 0 };
   const memory = createMemoryLimiter({ clock: { nowMs: () => instant.nowMs, utcOffsetMs: () => instant.utcOffsetMs } });
-  const random = createRandom();
+  const random = createRandom(1);
   const below = (end: number) => Math.floor(random() * end);
   const requests = isStill ? 5_000 : 500;
   for (let n = 1; n <= requests; n++) {
@@ -74,11 +74,13 @@ function comparable({ cost, allowed, verdict, nowMs, utcOffsetMs, retryAfterMs, 
   return { cost, allowed, verdict, nowMs, utcOffsetMs, retryAfterMs, inForce: announced, windows: all };
 }
 
-/** Creates a generator (Park and Miller) of numbers in [0, 1), the same in every run. */
-function createRandom(): () => number {
-  let state = 1;
+/** Creates a Mulberry32 generator of numbers in [0, 1), the same in every run. */
+function createRandom(seed: number): () => number {
+  let state = seed;
   return () => {
-    state = (state * 48_271) % 2_147_483_647;
-    return state / 2_147_483_647;
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
 }
