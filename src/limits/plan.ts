@@ -10,13 +10,13 @@ export interface QuotaPolicy {
   readonly quota: number;
   readonly windowMs: number;
   /**
-   * `interval`: all tokens come back `windowMs` after the first was taken. `continuous`: tokens
-   * come back evenly over time.
+   * `interval` (the default): all tokens come back `windowMs` after the first was taken.
+   * `continuous`: tokens come back evenly over time.
    */
   readonly refill: 'interval' | 'continuous';
   /**
-   * `first`: an interval window begins at its first request. `utc`: an interval window ends at the
-   * next multiple of `windowMs` in UTC.
+   * `first` (the default): an interval window begins at its first request. `utc`: an interval
+   * window ends at the next multiple of `windowMs` in UTC.
    */
   readonly align: 'first' | 'utc';
 }
@@ -88,20 +88,15 @@ export interface PlanOptions {
   readonly partition?: 'key' | 'address' | undefined;
 }
 
-export type BanOptions = { readonly [Field in keyof BanPolicy]?: BanPolicy[Field] | undefined };
+/** Every field may be left out, or `undefined`. */
+type Optional<T> = { readonly [Field in keyof T]?: T[Field] | undefined };
 
-export interface QuotaPolicyOptions {
-  readonly name: string;
-  readonly quota: number;
-  readonly windowMs: number;
-  /** See {@link QuotaPolicy.refill}. Default: `interval`. */
-  readonly refill?: 'interval' | 'continuous' | undefined;
-  /** See {@link QuotaPolicy.align}. Default: `first`. */
-  readonly align?: 'first' | 'utc' | undefined;
-}
+type BanOptions = Optional<BanPolicy>;
 
-const SECOND_MS = 1_000;
-const MINUTE_MS = 60 * SECOND_MS;
+type QuotaPolicyOptions = Pick<QuotaPolicy, 'name' | 'quota' | 'windowMs'> &
+  Optional<Pick<QuotaPolicy, 'refill' | 'align'>>;
+
+const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
@@ -229,19 +224,9 @@ function completeBan(where: string, options: BanOptions, checkNames: CheckNames)
   });
 }
 
-/** Returns a policy of `quota` requests per second. */
-export function perSecond(quota: number): QuotaPolicyOptions {
-  return { name: 'second', quota, windowMs: SECOND_MS };
-}
-
 /** Returns a policy of `quota` requests per minute. */
 export function perMinute(quota: number): QuotaPolicyOptions {
   return { name: 'minute', quota, windowMs: MINUTE_MS };
-}
-
-/** Returns a policy of `quota` requests per hour. */
-export function perHour(quota: number): QuotaPolicyOptions {
-  return { name: 'hour', quota, windowMs: HOUR_MS };
 }
 
 /** Returns a policy of `quota` requests per day of 24 hours. */

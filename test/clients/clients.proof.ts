@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { suite, test } from 'node:test';
-import { createMemoryLimiter, createMemoryOrderStore, createOrderService, createPlan, nodeHandler } from 'store-orders';
+import { createMemoryOrderStore, createOrderService, createPlan, nodeHandler } from 'store-orders';
+import { createStatefulLimiter } from '../../dist/limits/memory/limiter.js';
 import { listening } from '../http/mounts/support/mount.js';
 import { withoutHosts } from '../support/installed.js';
 
@@ -19,7 +20,7 @@ const CLIENTS = withoutHosts ? {} : (await import('./support/retrying-clients.js
  */
 async function open(atOnce = 1) {
   const store = createMemoryOrderStore(Array.from({ length: 10 }, (_, id) => ({ id })));
-  const limiter = createMemoryLimiter();
+  const limiter = createStatefulLimiter({});
   const statuses: number[] = [];
   const service = createOrderService({ store, limiter, authenticate: () => ({ id: 'client', plan: PLAN }) });
   const handle = nodeHandler(service);

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createPlan, type Plan, perDay, perMinute, type QuotaPolicyOptions } from 'store-orders';
+import { createPlan, type Plan, type PlanOptions, perDay, perMinute } from 'store-orders';
 import { PLANS } from 'store-orders/limiter';
 import { createTestService } from 'store-orders/testing';
 import { parseList } from 'structured-headers';
 import { createAnswer, trioOf } from './support/answer.js';
 import { bearer, createShop, ORDERS, type Shop } from './support/shop.js';
 
-function planOf(...policies: readonly QuotaPolicyOptions[]): Plan {
+function planOf(...policies: PlanOptions['policies']): Plan {
   return createPlan({ name: 'custom', policies, ban: false });
 }
 

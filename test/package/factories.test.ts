@@ -154,8 +154,8 @@ const FACTORIES: Readonly<Record<string, Row>> = {
 
 /** Exported functions that are not factories, because they create nothing from options. */
 const OTHERS = [
-  'cancelOutcome createDateClock createSystemClock parseOrderId',
-  'perDay perHour perMinute perSecond principalOf serializeOpenApiDocument serializeOrder shipOutcome',
+  'cancelOutcome createDateClock parseOrderId',
+  'perDay perMinute principalOf serializeOpenApiDocument serializeOrder shipOutcome',
 ].flatMap((names) => names.split(' '));
 
 const modules = [root, fastify, fetching, guarding, koa, openapi, postgres, redis, server, sqlite, storing, testing];

@@ -16,13 +16,6 @@ export interface MemoryLimiter extends RateLimiter {
   take(key: string, plan: Plan, cost?: number): Decision;
   /** Returns what `take` would decide now. Changes nothing. */
   peek(key: string, plan: Plan, cost?: number): Decision;
-  /**
-   * Returns the stored state of a key, or `undefined` if there is none. The state can be saved, and
-   * passed to `restore` later.
-   */
-  inspect(key: string): KeyState | undefined;
-  /** Replaces the stored state of a key: its windows, refusals and bans. */
-  restore(key: string, state: KeyState): void;
   /** Removes the stored state of a key. Its buckets are then full, and it is not banned. */
   reset(key: string): void;
   /**
@@ -32,6 +25,14 @@ export interface MemoryLimiter extends RateLimiter {
   ban(key: string, ms: number): void;
   /** Ends the ban of a key, and forgets its refusals and earlier bans. */
   unban(key: string): void;
+}
+
+/** A memory limiter whose states can be read and written. */
+export interface StatefulLimiter extends MemoryLimiter {
+  /** Returns the stored state of a key, or `undefined` if there is none. */
+  inspect(key: string): KeyState | undefined;
+  /** Replaces the stored state of a key: its windows, refusals and bans. */
+  restore(key: string, state: KeyState): void;
 }
 
 export interface MemoryLimiterOptions {
@@ -50,9 +51,8 @@ interface PooledPlan extends PackedPlan {
 
 /**
  * Creates an in-memory rate limiter. API keys are stored separately from addresses (plans with
- * `partition: 'address'`), so that requests from many addresses do not affect the keys. `inspect`,
- * `restore`, `reset`, `ban` and `unban` work only on keys. Throws a TypeError or RangeError that
- * names the bad option.
+ * `partition: 'address'`), so that requests from many addresses do not affect the keys. `reset`,
+ * `ban` and `unban` work only on keys. Throws a TypeError or RangeError that names the bad option.
  *
  * @example
  * ```ts
@@ -63,6 +63,10 @@ interface PooledPlan extends PackedPlan {
  * ```
  */
 export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryLimiter {
+  return createStatefulLimiter(options);
+}
+
+export function createStatefulLimiter(options: MemoryLimiterOptions): StatefulLimiter {
   checkFields('options', options, ['clock', 'maxAddresses']);
   const { clock = createSystemClock(), maxAddresses = 100_000 } = options;
   checkClock(clock);

@@ -1,58 +1,45 @@
-import { type Decision, type KeyState, plainDecision } from '../limiter.js';
-import type { MemoryLimiter } from '../memory/limiter.js';
+import { banned, NO_STRIKES } from '../ban.js';
+import type { Clock } from '../clock.js';
+import type { Decision } from '../limiter.js';
+import type { StatefulLimiter } from '../memory/limiter.js';
 import type { Plan } from '../plan.js';
+import { decide } from '../rule.js';
+import type { Ruled } from './calls.js';
 import { createCircuitBreaker, rethrow } from './circuit-breaker.js';
-import type { Ruled, SharedLimiter } from './shared-limiter.js';
+import type { SharedLimiter } from './shared-limiter.js';
 
 /**
- * How to decide while the server fails. `local`: this process applies the plan's quotas to the
- * requests that it receives itself. `open`: this process counts its own requests but refuses none.
- * `closed`: no request is decided, and clients receive a 503.
+ * How requests are decided. `shared`: the server decides for all processes. `local`: this process
+ * applies the plan's quotas to the requests that it receives itself. `open`: no request is counted
+ * or refused. `closed`: no request is decided, and clients receive a 503.
  */
-export type OnBackendError = 'local' | 'open' | 'closed';
-
-/**
- * Is `shared` while the server decides for all processes. While the server fails, this is the value
- * of `onBackendError`.
- */
-export type LimiterMode = 'shared' | OnBackendError;
+export type LimiterMode = 'shared' | 'local' | 'open' | 'closed';
 
 export interface FallbackOptions {
   /** Decides while the server fails. It keeps its counts for the life of the process. */
-  readonly local: MemoryLimiter;
-  readonly onBackendError: OnBackendError;
+  readonly local: StatefulLimiter;
+  /** The clock of `local`. */
+  readonly clock: Clock;
+  readonly onBackendError: LimiterMode;
   /** Milliseconds after which a call without a reply counts as failed. */
   readonly deadlineMs: number;
   readonly onMode: (mode: LimiterMode, error?: unknown) => void;
 }
 
-/** A limiter whose calls settle soon after the deadline, whatever the server does. */
-export interface LimiterWithFallback {
-  take(key: string, plan: Plan, cost: number): Decision | Promise<Decision>;
-  peek(key: string, plan: Plan, cost: number): Decision | Promise<Decision>;
-  inspect(key: string): Promise<KeyState | undefined>;
-  reset(key: string): Promise<void>;
-  ban(key: string, ms: number): Promise<void>;
-  unban(key: string): Promise<void>;
-  readonly mode: LimiterMode;
-}
-
 /**
- * Wraps the shared limiter. A request whose call fails is decided as `onBackendError` says. After
- * three failures in a row every request is, until the server works again. The other methods reject
- * when the server fails.
+ * Wraps the shared limiter, so that calls settle soon after the deadline, whatever the server does.
+ * A request whose call fails is decided as `onBackendError` says. After three failures in a row
+ * every request is, until the server works again. The other methods reject when the server fails.
  */
-export function withFallback(shared: SharedLimiter, options: FallbackOptions): LimiterWithFallback {
-  const { local, onBackendError, deadlineMs, onMode } = options;
+export function withFallback(shared: SharedLimiter, options: FallbackOptions) {
+  const { local, clock, onBackendError, deadlineMs, onMode } = options;
   /** The key of the last failed call. In a cluster, its server is the one to probe. */
   let failedKey = '';
   /**
-   * The end of each ban of the server that was copied into the local limiter, so that the ban holds
-   * during an outage. Cleared when the server allows the key again.
+   * The end of each ban that the server has reported, by the local clock, so that the ban holds
+   * during an outage. Bans in `local` began in this process, and the server does not know of them.
    */
-  const copiedBans = new Map<string, number>();
-  /** The bans that began in this process. The server does not know of them, so they hold only here. */
-  const ownBans = new Set<string>();
+  const serverBans = new Map<string, number>();
 
   const breaker = createCircuitBreaker({
     deadlineMs,
@@ -63,78 +50,62 @@ export function withFallback(shared: SharedLimiter, options: FallbackOptions): L
   function decideHere(method: 'take' | 'peek', key: string, plan: Plan, cost: number, error: unknown): Decision {
     failedKey = key;
     if (onBackendError === 'closed') throw new Error('the request cannot be counted', { cause: error });
-    const decision = local[method](key, plan, cost);
-    if (onBackendError === 'open') return { ...plainDecision(decision), allowed: true };
-    if (decision.verdict === 'banned' && banEndOf(key) !== copiedBans.get(key)) ownBans.add(key);
-    return decision;
+    if (onBackendError === 'open') return local.peek(key, plan, cost);
+    const nowMs = clock.nowMs();
+    const leftMs = (serverBans.get(key) ?? 0) - nowMs;
+    if (leftMs <= 0) return local[method](key, plan, cost);
+    const buckets = local.inspect(key)?.buckets ?? [];
+    const state = { buckets, ban: banned(NO_STRIKES, leftMs, nowMs) };
+    return decide(key, state, plan, cost, { nowMs, utcOffsetMs: clock.utcOffsetMs(nowMs) }).decision;
   }
 
-  function decide(method: 'take' | 'peek', key: string, plan: Plan, cost: number): Decision | Promise<Decision> {
-    const failure = breaker.failure();
-    if (failure !== undefined) return decideHere(method, key, plan, cost, failure.error);
-    if (ownBans.has(key)) {
-      const decision = local.peek(key, plan, cost);
-      if (decision.verdict === 'banned') return decision;
-      ownBans.delete(key);
-    }
-    const asked = shared[method](key, plan, cost);
-    if (!(asked instanceof Promise)) return asked;
-    return breaker.run(asked, copyBan, (error) => decideHere(method, key, plan, cost, error));
+  function isBannedHere(key: string): boolean {
+    const ban = local.inspect(key)?.ban;
+    return ban !== undefined && ban.banEndMs > clock.nowMs();
   }
 
-  function copyBan({ decision, banEndMs }: Ruled): Decision {
+  function noteBan({ decision, banEndMs }: Ruled): Decision {
     const { key, nowMs } = decision;
-    if (banEndMs > 0) {
-      local.ban(key, banEndMs - nowMs);
-      copiedBans.set(key, banEndOf(key));
-    } else if (copiedBans.delete(key) && !ownBans.has(key)) {
-      local.unban(key);
-    }
+    if (banEndMs > 0) serverBans.set(key, clock.nowMs() + banEndMs - nowMs);
+    else serverBans.delete(key);
     return decision;
-  }
-
-  function banEndOf(key: string): number {
-    return local.inspect(key)?.ban?.banEndMs ?? 0;
-  }
-
-  function forgetBan(key: string): void {
-    ownBans.delete(key);
-    copiedBans.delete(key);
   }
 
   /** Waits for a call that only the server can carry out. */
-  const wait = <T>(asked: Promise<T>): Promise<T> => breaker.run(asked, (value) => value, rethrow);
+  const wait = (asked: Promise<unknown>): Promise<void> => breaker.run(asked, () => {}, rethrow);
 
   return {
-    take: (key, plan, cost) => decide('take', key, plan, cost),
-    peek: (key, plan, cost) => decide('peek', key, plan, cost),
-    inspect: (key) => wait(shared.inspect(key)),
+    decide(method: 'take' | 'peek', key: string, plan: Plan, cost: number): Decision | Promise<Decision> {
+      const failure = breaker.failure();
+      if (failure !== undefined) return decideHere(method, key, plan, cost, failure.error);
+      if (isBannedHere(key)) return local.peek(key, plan, cost);
+      const asked = shared[method](key, plan, cost);
+      if (!(asked instanceof Promise)) return asked;
+      return breaker.run(asked, noteBan, (error) => decideHere(method, key, plan, cost, error));
+    },
 
-    async reset(key) {
-      forgetBan(key);
+    async reset(key: string): Promise<void> {
+      serverBans.delete(key);
       local.reset(key);
       await wait(shared.reset(key));
     },
 
-    async ban(key, ms) {
-      local.ban(key, ms);
+    async ban(key: string, ms: number): Promise<void> {
       try {
         await wait(shared.ban(key, ms));
-        copiedBans.set(key, banEndOf(key));
+        serverBans.set(key, clock.nowMs() + ms);
       } catch (error) {
-        ownBans.add(key);
+        local.ban(key, ms);
         throw error;
       }
     },
 
-    async unban(key) {
-      forgetBan(key);
+    async unban(key: string): Promise<void> {
+      serverBans.delete(key);
       local.unban(key);
       await wait(shared.unban(key));
     },
 
-    get mode() {
-      return breaker.failure() === undefined ? 'shared' : onBackendError;
-    },
+    mode: (): LimiterMode => (breaker.failure() === undefined ? 'shared' : onBackendError),
   };
 }

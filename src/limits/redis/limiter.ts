@@ -1,15 +1,13 @@
-import { channel } from 'node:diagnostics_channel';
 import { checkFields, checkFunction, checkOneOf, checkWholeNumber } from '../../check.js';
-import type { Clock } from '../clock.js';
-import type { Decision, KeyState, RateLimiter } from '../limiter.js';
-import { checkCost, createMemoryLimiter } from '../memory/limiter.js';
+import { type Clock, createSystemClock } from '../clock.js';
+import type { Decision, RateLimiter } from '../limiter.js';
+import { checkCost, createStatefulLimiter } from '../memory/limiter.js';
 import { checkPlan, type Plan } from '../plan.js';
 import { createRedisCalls, type SendCommand } from './calls.js';
-import { type LimiterMode, type OnBackendError, withFallback } from './fallback.js';
-import { createRefusals } from './refusals.js';
+import { type LimiterMode, withFallback } from './fallback.js';
 import { createSharedLimiter } from './shared-limiter.js';
 
-export type { LimiterMode, OnBackendError, SendCommand };
+export type { LimiterMode, SendCommand };
 
 /**
  * A {@link RateLimiter} that keeps the counts of all keys in a Redis or Valkey server, which many
@@ -20,8 +18,6 @@ export type { LimiterMode, OnBackendError, SendCommand };
 export interface RedisLimiter extends RateLimiter {
   /** Returns what `take` would decide now. Changes nothing. */
   peek(key: string, plan: Plan, cost?: number): Decision | Promise<Decision>;
-  /** Resolves to the state of a key, or to `undefined` for an unknown key. */
-  inspect(key: string): Promise<KeyState | undefined>;
   /**
    * Forgets the key: its buckets are full again and it is not banned. Other processes may still
    * refuse the key for up to a second.
@@ -54,11 +50,11 @@ export interface RedisLimiterOptions {
   /** Prefix of the names of the limiter's keys in the server. Default: `store-orders:`. */
   readonly prefix?: string | undefined;
   /**
-   * How to decide while the server fails. Default: `local`. Each process then grants at most one
-   * quota of its own in addition to the shared one, for each key and window. Nothing is charged
-   * afterwards.
+   * How to decide while the server fails: see {@link LimiterMode}. Default: `local`. Each process
+   * then grants at most one quota of its own in addition to the shared one, for each key and window.
+   * Nothing is charged afterwards.
    */
-  readonly onBackendError?: OnBackendError | undefined;
+  readonly onBackendError?: Exclude<LimiterMode, 'shared'> | undefined;
   /**
    * The most milliseconds that a decision waits for the server. After that, `onBackendError`
    * decides this request. After three late or failed calls in a row, no request waits until the
@@ -87,20 +83,7 @@ export interface RedisLimiterOptions {
   readonly clock?: Clock | undefined;
 }
 
-/**
- * Published on the `node:diagnostics_channel` named `store-orders:limiter` whenever a limiter's
- * mode changes.
- */
-export interface LimiterModeMessage {
-  readonly mode: LimiterMode;
-  readonly prefix: string;
-  /** The failure of the server. Absent if the mode is `shared`. */
-  readonly error?: unknown;
-}
-
 const OPTIONS = ['send', 'prefix', 'onBackendError', 'deadlineMs', 'refusalCacheMs', 'onMode', 'maxAddresses', 'clock'];
-
-const modes = channel('store-orders:limiter');
 
 /**
  * Creates a rate limiter whose keys are counted in a Redis or Valkey server. Keys of a plan with
@@ -111,47 +94,37 @@ const modes = channel('store-orders:limiter');
 export function createRedisLimiter(options: RedisLimiterOptions): RedisLimiter {
   checkFields('options', options, OPTIONS);
   const { send, prefix = 'store-orders:', onBackendError = 'local', deadlineMs = 250 } = options;
-  const { refusalCacheMs = 1_000, onMode, maxAddresses, clock } = options;
+  const { refusalCacheMs = 1_000, onMode = () => {}, maxAddresses, clock } = options;
   checkFunction('send', send);
   if (typeof prefix !== 'string') throw new TypeError('prefix: expected a string');
   checkOneOf('onBackendError', onBackendError, ['local', 'open', 'closed']);
   checkWholeNumber('deadlineMs', deadlineMs, 1, 60_000);
   checkWholeNumber('refusalCacheMs', refusalCacheMs, 0, 1_000);
-  if (onMode !== undefined) checkFunction('onMode', onMode);
-  const local = createMemoryLimiter({ clock, maxAddresses });
-  const refusals = createRefusals(clock, refusalCacheMs);
-  const shared = createSharedLimiter(createRedisCalls(send, prefix, clock), refusals);
-  const limiter = withFallback(shared, {
-    local,
-    onBackendError,
-    deadlineMs,
-    onMode(mode, error) {
-      onMode?.(mode, error);
-      modes.publish({ mode, prefix, ...(error !== undefined && { error }) } satisfies LimiterModeMessage);
-    },
-  });
+  checkFunction('onMode', onMode);
+  const localClock = clock ?? createSystemClock();
+  const local = createStatefulLimiter({ clock: localClock, maxAddresses });
+  const localMs = clock === undefined ? () => performance.now() : () => clock.nowMs();
+  const shared = createSharedLimiter(createRedisCalls(send, prefix, clock), localMs, refusalCacheMs);
+  const limiter = withFallback(shared, { local, clock: localClock, onBackendError, deadlineMs, onMode });
+
+  function decide(method: 'take' | 'peek', key: string, plan: Plan, cost: number): Decision | Promise<Decision> {
+    if (typeof key !== 'string') throw new TypeError('key: expected a string');
+    checkCost(cost, plan);
+    if (plan.partition === 'address') return local[method](key, plan, cost);
+    return limiter.decide(method, key, checkPlan(plan), cost);
+  }
 
   return {
-    take(key, plan, cost = 1) {
-      if (typeof key !== 'string') throw new TypeError('key: expected a string');
-      checkCost(cost, plan);
-      if (plan.partition === 'address') return local.take(key, plan, cost);
-      return limiter.take(key, checkPlan(plan), cost);
-    },
-    peek(key, plan, cost = 1) {
-      checkCost(cost, plan);
-      if (plan.partition === 'address') return local.peek(key, plan, cost);
-      return limiter.peek(key, checkPlan(plan), cost);
-    },
+    take: (key, plan, cost = 1) => decide('take', key, plan, cost),
+    peek: (key, plan, cost = 1) => decide('peek', key, plan, cost),
     async ban(key, ms) {
       checkWholeNumber('ms', ms, 1);
       await limiter.ban(key, ms);
     },
-    inspect: limiter.inspect,
     reset: limiter.reset,
     unban: limiter.unban,
     get mode() {
-      return limiter.mode;
+      return limiter.mode();
     },
   };
 }

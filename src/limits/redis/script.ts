@@ -12,49 +12,6 @@ export const RECORD_FORMAT = 2;
 export const PASSES = -1;
 
 /**
- * Lua that sets `record` to the stored record of the key. A value that is not a record is
- * discarded. A record is one value in MessagePack, which Redis packs and unpacks itself:
- *
- *     { ban state or false, then for each bucket: its name, taken, at }
- *
- * The name of a bucket consists of the name, the length and the refill of its window, such as
- * `minute 60000 interval`. To read a record with redis-cli:
- *
- *     EVAL "return cjson.encode(cmsgpack.unpack(redis.call('GET', KEYS[1])))" 1 <name>
- */
-const READ_RECORD = /* lua */ `
--- Raises an error unless the value is a record. Lua raises one if it compares or adds other types.
-local function readRecord(value)
-  local read = cmsgpack.unpack(value)
-  local isValid, ban = #read % 3 == 1, read[1]
-  for i = 3, #read, 3 do
-    local taken, at = read[i], read[i + 1]
-    isValid = isValid and #read[i - 1] > 0 and taken >= 0 and taken < 2^53 and at >= 0 and at < 2^53
-  end
-  if ban then
-    local sum = ban.refusedAt + ban.forgiven + ban.banEnd + ban.banMs + ban.level + ban.forgetAt
-    for _, at in ipairs(ban.strikes) do sum = sum + at end
-    isValid = isValid and sum >= 0 and sum < math.huge
-  end
-  assert(isValid)
-  return read
-end
-
-local stored = redis.pcall('GET', key)
-if type(stored) == 'table' then
-  -- The key has another type, or the server has failed.
-  if redis.call('TYPE', key).ok == 'string' then return stored end
-  redis.call('DEL', key)
-  stored = false
-end
-local record = { false }
-if stored then
-  local isRecord, read = pcall(readRecord, stored)
-  if isRecord then record = read end
-end
-`;
-
-/**
  * Lua that sets `takens` and `ats` to the present state of each window's bucket, as `settle` in
  * token-bucket.ts does, and `places` to the place of the bucket in the record. Tables are written
  * as `{ nil, nil }` where two values follow, because growing a table takes longer.
@@ -86,7 +43,7 @@ end
  */
 const SETTLE_BAN = /* lua */ `
 local isTake = mode == 'take' or mode == 'peek'
-local passes, ban = isTake and not isOver, record[1]
+local passes, ban = isTake and not isOver, record[1] or false
 if ban or not passes then
   local policy = cjson.decode(ARGV[2])
   ban = ban or { refusedAt = 0, forgiven = 0, banEnd = 0, banMs = 0, level = 0, forgetAt = 0, strikes = {} }
@@ -136,7 +93,7 @@ if ban or not passes then
   elseif mode == 'ban' then
     endStreak()
     ban.banEnd, ban.banMs = now + cost, cost
-  elseif mode == 'unban' then
+  else
     ban.refusedAt, ban.banEnd, ban.level = 0, 0, 0
   end
   if ban.refusedAt == 0 and ban.banEnd == 0 and ban.level == 0 then ban = false end
@@ -151,7 +108,7 @@ end
 const CHANGE_WINDOWS = /* lua */ `
 local changed, expiresAt = { ban, nil, nil, nil, nil, nil, nil }, ban and math.max(ban.banEnd, ban.forgetAt) or 0
 local answer = { now, passes and ${PASSES} or ban and ban.banEnd or 0, nil, nil, nil, nil }
-local isCharged, last = passes and cost > 0, 1
+local last = 1
 
 local function keep(id, taken, at, fullAt)
   if taken == 0 or isTake and fullAt <= now then return end
@@ -165,7 +122,7 @@ for i = 1, count do
   if plan[4 * i] == 'continuous' then unit, length = plan[4 * i - 1], plan[4 * i - 1] end
   if passes then taken = taken + cost * unit end
   answer[2 * i + 1], answer[2 * i + 2] = taken, at - now
-  if not isCharged then
+  if not passes or cost == 0 then
     local found, foundAt = record[place + 1] or 0, record[place + 2] or 0
     if at >= foundAt then taken, at = found, foundAt end
   end
@@ -206,15 +163,22 @@ return answer
  * |          | `interval`, `utc` or `continuous`                                                    |
  * | ARGV[2]  | JSON: the ban policy, or false                                                       |
  * | ARGV[3]  | the cost of the request; with `ban`, the length of the ban. Default: 1               |
- * | ARGV[4]  | `take` (the default), `peek`, `ban`, `unban` or `inspect`                            |
+ * | ARGV[4]  | `take` (the default), `peek`, `ban` or `unban`                                       |
  * | ARGV[5]  | the time and the offset to UTC. Default: the server's clock                          |
  *
  * Few and short arguments: each costs the server and the client about 0.3 µs.
  *
  * The reply is a list of integers: the time; -1 if the request passes, else the end of the ban
- * or 0; then for each window after the request `taken` and the milliseconds until `at`. With
- * `inspect` it is a list of the ban state (a list of integers), then name, `taken` and `at` of each
- * bucket.
+ * or 0; then for each window after the request `taken` and the milliseconds until `at`.
+ *
+ * A record is one value in MessagePack, which Redis packs and unpacks itself:
+ *
+ *     { ban state or false, then for each bucket: its name, taken, at }
+ *
+ * The name of a bucket consists of the name, the length and the refill of its window, such as
+ * `minute 60000 interval`. To read a record with redis-cli:
+ *
+ *     EVAL "return cjson.encode(cmsgpack.unpack(redis.call('GET', KEYS[1])))" 1 <name>
  *
  * The script runs on Redis 5 or newer and on Valkey. It needs no script flags and no Redis
  * functions. It can read the server's clock, because these servers replicate the effects of a
@@ -230,22 +194,16 @@ else
   local time = redis.call('TIME')
   now = time[1] * 1000 + math.floor(time[2] / 1000)
 end
-${READ_RECORD}
-if mode == 'inspect' then
-  local ban = record[1]
-  record[1] = ban
-    and { ban.refusedAt, ban.forgiven, ban.banEnd, ban.banMs, ban.level, ban.forgetAt, unpack(ban.strikes) } or {}
-  return record
+
+local function run(isWithoutRecord)
+local stored = not isWithoutRecord and redis.call('GET', key)
+local record = stored and cmsgpack.unpack(stored) or { false }
+${SETTLE_WINDOWS}${SETTLE_BAN}${CHANGE_WINDOWS}${WRITE_RECORD}
 end
-${SETTLE_WINDOWS}${SETTLE_BAN}${CHANGE_WINDOWS}${WRITE_RECORD}`;
+
+-- A value that is not a record raises an error, and counts as none. If the server cannot write, the
+-- second run raises its error.
+local isRecord, answer = pcall(run)
+return isRecord and answer or run(true)`;
 
 export const SCRIPT_SHA = createHash('sha1').update(SCRIPT).digest('hex');
-
-/**
- * Lua that fails if the server cannot write. It appends an empty text to a key, and deletes the key
- * if this creates it.
- */
-export const PROBE = /* lua */ `
-if redis.call('TYPE', KEYS[1]).ok ~= 'string' then redis.call('DEL', KEYS[1]) end
-if redis.call('APPEND', KEYS[1], '') == 0 then redis.call('DEL', KEYS[1]) end
-`;

@@ -1,29 +1,48 @@
+import { LRUCache } from 'lru-cache';
 import type { Decision } from '../limiter.js';
 import type { Plan } from '../plan.js';
-import { decisionOf } from '../rule.js';
-import { holds } from '../token-bucket.js';
-import type { Answer, RedisCalls } from './calls.js';
-import type { Refusals } from './refusals.js';
+import type { RedisCalls, Ruled } from './calls.js';
 
-/** A decision of the server, and the end of the key's ban by the server's clock, or 0. */
-export interface Ruled {
+/** A refusal of the server, and when the request was sent and decided, by this process's clock. */
+interface Refusal {
   readonly decision: Decision;
-  readonly banEndMs: number;
+  readonly sentMs: number;
+  readonly receivedMs: number;
 }
+
+/** How many refused keys are remembered. */
+const MAX_REFUSALS = 10_000;
 
 export type SharedLimiter = ReturnType<typeof createSharedLimiter>;
 
 /**
- * Creates a limiter that asks the server for each decision, unless `refusals` can refuse the
- * request. The server never learns of such a refusal, so it does not count towards a ban. All
- * methods reject when the server fails.
+ * Creates a limiter that asks the server for each decision. For `refusalCacheMs` after the server
+ * has refused a key, the limiter refuses the same request by itself, so that an abusive client
+ * cannot keep the server busy. The server never learns of such a refusal, so it does not count
+ * towards a ban. All methods reject when the server fails.
  */
-export function createSharedLimiter(calls: RedisCalls, refusals: Refusals) {
-  function take(key: string, plan: Plan, cost: number): Promise<Ruled> {
-    const sentMs = refusals.localMs();
-    return calls.decide('take', key, plan, cost).then((answer) => {
-      const ruled = ruledOf(key, plan, cost, answer);
-      refusals.note(key, plan, answer, sentMs);
+export function createSharedLimiter(calls: RedisCalls, localMs: () => number, refusalCacheMs: number) {
+  const refusals = new LRUCache<string, Refusal>({ max: MAX_REFUSALS });
+
+  function refuse(key: string, plan: Plan, cost: number): Decision | undefined {
+    const refusal = refusals.get(key);
+    if (refusal === undefined) return undefined;
+    const { decision, sentMs, receivedMs } = refusal;
+    const nowMs = localMs();
+    const ageMs = Math.floor(nowMs - receivedMs);
+    // The server decided at some instant from `sentMs` to `receivedMs`. So the refusal may end a
+    // round trip early, and its `retryAfterMs` may be a round trip too long, but never too short.
+    const isCurrent = ageMs >= 0 && ageMs < refusalCacheMs && nowMs - sentMs < decision.retryAfterMs;
+    if (!isCurrent || decision.plan !== plan || decision.cost !== cost) return undefined;
+    return { ...decision, nowMs: decision.nowMs + ageMs, retryAfterMs: decision.retryAfterMs - ageMs };
+  }
+
+  function ask(key: string, plan: Plan, cost: number): Promise<Ruled> {
+    const sentMs = localMs();
+    return calls.decide('take', key, plan, cost).then((ruled) => {
+      const { decision } = ruled;
+      if (decision.allowed) refusals.delete(key);
+      else refusals.set(key, { decision, sentMs, receivedMs: localMs() });
       return ruled;
     });
   }
@@ -32,37 +51,15 @@ export function createSharedLimiter(calls: RedisCalls, refusals: Refusals) {
    * Makes the next request of the key ask the server. The reply to a request that was sent before
    * the change may have arrived meanwhile, so the refusal is forgotten when the call is over.
    */
-  async function change(key: string, call: Promise<void>): Promise<void> {
-    try {
-      await call;
-    } finally {
-      refusals.forget(key);
-    }
-  }
+  const change = (key: string, call: Promise<unknown>) => call.finally(() => refusals.delete(key));
 
   return {
     take: (key: string, plan: Plan, cost: number): Decision | Promise<Ruled> =>
-      refusals.refuse(key, plan, cost) ?? take(key, plan, cost),
-    peek: async (key: string, plan: Plan, cost: number): Promise<Ruled> =>
-      ruledOf(key, plan, cost, await calls.decide('peek', key, plan, cost)),
-    inspect: calls.inspect,
-    reset: (key: string): Promise<void> => change(key, calls.reset(key)),
-    ban: (key: string, ms: number): Promise<void> => change(key, calls.ban(key, ms)),
-    unban: (key: string): Promise<void> => change(key, calls.unban(key)),
+      refuse(key, plan, cost) ?? ask(key, plan, cost),
+    peek: (key: string, plan: Plan, cost: number): Promise<Ruled> => calls.decide('peek', key, plan, cost),
+    reset: (key: string) => change(key, calls.reset(key)),
+    ban: (key: string, ms: number) => change(key, calls.ban(key, ms)),
+    unban: (key: string) => change(key, calls.unban(key)),
     probe: calls.probe,
   };
-}
-
-/** Throws if the answer contradicts the plan. */
-function ruledOf(key: string, plan: Plan, cost: number, answer: Answer): Ruled {
-  const { passes, banEndMs, buckets } = answer;
-  const windows = plan.policies.map((policy, index) => {
-    const bucket = buckets[index] ?? { taken: Number.NaN, atMs: 0 };
-    return { policy, bucket, refuses: !passes && !holds(bucket, policy, cost) };
-  });
-  const isPossible = passes
-    ? banEndMs === 0 && windows.every(({ policy, bucket }) => holds(bucket, policy, 0))
-    : banEndMs > 0 || windows.some(({ refuses }) => refuses);
-  if (!isPossible) throw new Error("the script's reply contradicts the plan");
-  return { decision: decisionOf({ key, plan, cost }, windows, passes, banEndMs, answer), banEndMs };
 }

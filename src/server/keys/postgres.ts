@@ -1,6 +1,6 @@
 import { type PostgresClient, queryOften, WAIT_FOR_DISK } from '../../databases/postgres/client.js';
 import type { Schemas } from '../../databases/postgres/migration.js';
-import { type Clock, createSystemClock } from '../../limits/index.js';
+import { type Clock, createSystemClock } from '../../limits/clock.js';
 import { readKeyRecord } from './key-record.js';
 import { createKeyRing, type KeyChange, type KeyReads, type KeyRing, type KeyWrites } from './key-ring.js';
 

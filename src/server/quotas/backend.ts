@@ -1,21 +1,15 @@
-import { createMemoryLimiter, createSystemClock, type RateLimiter } from '../../limits/index.js';
+import { createSystemClock } from '../../limits/clock.js';
+import { PLANS, type RateLimiter } from '../../limits/index.js';
+import { createStatefulLimiter } from '../../limits/memory/limiter.js';
 import type { LimiterMode } from '../../limits/redis/limiter.js';
 import type { Settings } from '../config/settings.js';
 import type { RedisAddress } from '../config/urls.js';
 import type { BackendState } from '../listener/health.js';
 import type { Log } from '../log/log.js';
 import { messageOf } from '../log/message-of.js';
-import { withSavedQuotas } from './saved-limiter.js';
-import type { SavedQuotas } from './table.js';
+import { present, type QuotaStorage, withSavedQuotas } from './saved-quotas.js';
 
-/** The parts of the storage that this module uses. `quotas` must be present unless Redis counts. */
-export interface QuotaStorage {
-  /** The storage's name in messages, without a password. */
-  readonly name: string;
-  readonly quotas?: SavedQuotas;
-}
-
-/** The limiter that counts a server's quotas, in this process or in Redis. */
+/** Where a server's quotas are counted: in this process or in Redis. */
 interface Counting {
   readonly limiter: RateLimiter;
   /** The name of the Redis server in logs. Absent when quotas are counted in this process. */
@@ -55,20 +49,14 @@ const SAVE_EVERY_MS = 500;
  * Counts in this process and saves the counts to the storage, so that a restart does not refill a
  * quota. Rejects if the saved quotas cannot be read.
  */
-async function countInMemory({ quotas: table }: QuotaStorage, log: Log): Promise<Counting> {
-  if (table === undefined) throw new TypeError('the storage has no table of quotas');
+async function countInMemory({ quotas }: QuotaStorage, log: Log): Promise<Counting> {
   const clock = createSystemClock();
-  const limiter = await withSavedQuotas({ limiter: createMemoryLimiter({ clock }), clock, table });
-
-  /**
-   * Why the last save failed, or `undefined` if it succeeded. While the reason stays the same, the
-   * failure is not logged again.
-   */
+  const limiter = await withSavedQuotas(createStatefulLimiter({ clock }), clock, present(quotas));
+  /** Why the last save failed, if it did. The same failure is logged once. */
   let failure: string | undefined;
 
   async function save(): Promise<void> {
-    const saved = await limiter.save();
-    const error = saved.ok ? undefined : messageOf(saved.error);
+    const error = await limiter.save().then(() => undefined, messageOf);
     if (error !== failure) {
       if (error !== undefined) log.error('quotas not saved; will retry', { error });
       else log.event('quotas saved again');
@@ -98,7 +86,6 @@ async function countInRedis(address: RedisAddress, log: Log): Promise<Counting> 
     import('./redis-client.js'),
   ]);
   const redis = await connectRedis(address);
-
   const limiter = createRedisLimiter({
     send: redis.send,
     onMode(mode, error) {
@@ -106,10 +93,9 @@ async function countInRedis(address: RedisAddress, log: Log): Promise<Counting> 
       else log.error('quotas counted in this process only', { redis: address.name, error: messageOf(error) });
     },
   });
-  await redis.firstConnection();
-  // If Redis is not connected, these calls fail at once, and let the limiter notice that. It then
-  // counts in this process, and `onMode` logs the change.
-  while (limiter.mode === 'shared' && !redis.isConnected()) await limiter.inspect('').catch(() => {});
+  // If Redis is not connected, calls fail at once. After some of them, the limiter counts in this
+  // process, and `onMode` logs the change.
+  while (limiter.mode === 'shared' && !redis.isConnected()) await limiter.peek('', PLANS.free);
   return {
     limiter,
     name: address.name,

@@ -6,11 +6,6 @@ import { messageOf } from '../log/message-of.js';
 /** A connection to Redis that reconnects by itself. While it is down, commands fail immediately. */
 export interface RedisConnection {
   readonly send: SendCommand;
-  /**
-   * Waits for the first connection or the first failure, at most {@link CONNECT_MS}. Resolves to
-   * whether the client is connected.
-   */
-  firstConnection(): Promise<boolean>;
   isConnected(): boolean;
   close(): void;
 }
@@ -18,21 +13,24 @@ export interface RedisConnection {
 const CONNECT_MS = 2_000;
 const RETRY_MS = { first: 50, longest: 1_000 };
 
-/** Starts to connect. Throws if the driver is not installed. */
+/**
+ * Waits for the first connection or the first failure, at most {@link CONNECT_MS}. Rejects if the
+ * driver is not installed.
+ */
 export async function connectRedis(address: RedisAddress): Promise<RedisConnection> {
   const client = await createClient(address);
   let failure: Error | undefined;
-  const arrival = new Promise<void>((resolve) => {
-    client.on('ready', () => resolve());
+  await new Promise<void>((resolve) => {
+    client.on('ready', () => {
+      failure = undefined;
+      resolve();
+    });
+    // Until the connection is back, each command fails with the last failure.
     client.on('error', (error: Error) => {
       failure = new Error(withoutPassword(messageOf(error), address));
       resolve();
     });
     setTimeout(resolve, CONNECT_MS).unref();
-  });
-  // Until the connection is back, each command fails with the last failure.
-  client.on('ready', () => {
-    failure = undefined;
   });
   // A server of a cluster has only a part of the keys. It must count none of them: if it counted
   // its part, the wrong setting would hardly be noticed.
@@ -51,10 +49,6 @@ export async function connectRedis(address: RedisAddress): Promise<RedisConnecti
         isOneOfMany = true;
         throw new Error(ONE_OF_A_CLUSTER);
       }
-    },
-    async firstConnection() {
-      await arrival;
-      return isConnected();
     },
     isConnected,
     close: () => client.disconnect(),

@@ -3,7 +3,7 @@ import type { Host } from '../../databases/sqlite/worker.js';
 import { createOrderParts, type OrderParts } from '../../orders/sqlite/hosted.js';
 import { ORDERS_SCHEMA } from '../../orders/sqlite/table.js';
 import { createKeyTable, type KeyTable } from '../keys/sqlite.js';
-import { createQuotaTable, type QuotaTable } from '../quotas/table.js';
+import { createQuotaTable, type SavedQuotas } from '../quotas/saved-quotas.js';
 
 const PROGRAM_SCHEMA: Schemas = {
   program: [
@@ -20,7 +20,7 @@ export const SCHEMAS: Schemas = { ...ORDERS_SCHEMA, ...PROGRAM_SCHEMA };
 /** The objects over the tables of the program that its workers host. */
 export interface ProgramParts extends OrderParts {
   readonly keys: KeyTable;
-  readonly quotas: Pick<QuotaTable, 'load' | 'pending' | 'save'>;
+  readonly quotas: SavedQuotas;
 }
 
 /** Creates the objects of a worker. All their writes share commits. */

@@ -11,7 +11,7 @@ import { readRecords } from '../../orders/sqlite/list.js';
 import { createOrders } from '../../orders/sqlite/store.js';
 import { createKeyRing } from '../keys/key-ring.js';
 import { createKeyTable } from '../keys/sqlite.js';
-import { createQuotaTable, type QuotaTable } from '../quotas/table.js';
+import { createQuotaTable, type QuotaTable } from '../quotas/saved-quotas.js';
 import { checkIntegrity, checkKind, noSuchDatabase, withUnmigratedFile } from './existing-file.js';
 import { type ProgramParts, SCHEMAS } from './program-parts.js';
 import { LOCK_SUFFIX } from './server-lock.js';

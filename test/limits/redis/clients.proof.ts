@@ -85,17 +85,12 @@ describe('the Redis limiter works with each supported client', { skip }, () => {
         assert.deepEqual(verdicts, ['within_quota', 'within_quota', 'over_quota']);
       }
       const [key = ''] = keys;
-      assert.equal((await limiter.inspect(key))?.buckets.length, 2);
-      assert.ok((await limiter.inspect(key))?.ban?.refusedAtMs);
-
       for (const server of [single, ...cluster]) await server?.client.script('FLUSH');
       await limiter.ban(key, 60_000);
       assert.equal((await limiter.take(key, plan)).verdict, 'banned');
       await limiter.unban(key);
       assert.equal((await limiter.peek(key, plan)).verdict, 'over_quota');
-      assert.equal((await limiter.inspect(key))?.ban, undefined);
       await limiter.reset(key);
-      assert.equal(await limiter.inspect(key), undefined);
       await limiter.take(key, plan);
       const left = await limiter.peek(key, plan, 0);
       assert.deepEqual(

@@ -50,9 +50,9 @@ const endOf = ({ nowMs, retryAfterMs }: Decision) => nowMs + retryAfterMs;
 
 test('during an outage, a key that was banned in Redis stays banned until its ban ends', { skip }, async () => {
   await abuse('customer');
-  const { banEndMs } = (await limiter.inspect('customer'))?.ban ?? assert.fail();
+  // The second refusal that counts began the ban, a millisecond before the last request.
   await cut.cutOff(limiter, strict);
-  clock.advance(banEndMs - clock.nowMs() - 1);
+  clock.advance(MINUTE_MS - 2);
   assert.equal((await limiter.take('customer', strict)).verdict, 'banned');
   clock.advance(1);
   assert.equal((await limiter.take('customer', strict)).verdict, 'within_quota');

@@ -124,7 +124,7 @@ test('after three failures in a row no request waits, and one probe a second tha
   await turn();
   assert.equal(limiter.mode, 'shared');
   assert.deepEqual(modes.slice(1), ['shared']);
-  assert.deepEqual(new Set(sent), new Set(['EVAL']));
+  assert.deepEqual(new Set(sent), new Set(['SETRANGE']));
 });
 
 test('a late reply does not end a row of failures', async () => {
@@ -148,9 +148,6 @@ test('with onBackendError closed every request is rejected during an outage, wit
   assert.equal(closed.mode, 'closed');
   const one = createPlan({ name: 'one', policies: [perDay(1)], ban: { after: 1, graceMs: 0 } });
   const opened = open({ onBackendError: 'open' });
-  const decisions = [];
-  for (let n = 0; n < 6; n++) decisions.push(await opened.take('key', one));
-  assert.ok(decisions.every(({ allowed }) => allowed));
-  assert.notEqual(decisions[1]?.verdict, 'within_quota');
+  for (let n = 0; n < 6; n++) assert.equal((await opened.take('key', one)).verdict, 'within_quota');
   assert.equal(opened.mode, 'open');
 });

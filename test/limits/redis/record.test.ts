@@ -38,8 +38,6 @@ const DAMAGE: Readonly<Record<string, (client: Redis, name: string, record: Buff
   'lacks the end of a window': pack(`{ false, ${BUCKET}, 1 }`),
   'has a table as the name of a window': pack('{ false, {}, 1, 1 }'),
   'has a word in place of a time': pack(`{ false, ${BUCKET}, 1, 'x' }`),
-  'has NaN as the number of taken tokens': pack(`{ false, ${BUCKET}, 0/0, 1 }`),
-  'has a negative number of taken tokens': pack(`{ false, ${BUCKET}, -5, 1 }`),
   'has a ban with too few numbers': pack('{ { refusedAt = 5, strikes = {} } }'),
   'has a ban without strikes': pack(`{ { refusedAt = 5, ${BAN} } }`),
   'has a ban with a table in place of a number': pack(`{ { refusedAt = 5, ${BAN}, strikes = { {} } } }`),
@@ -58,7 +56,6 @@ describe('a damaged record', { skip }, () => {
         if (before === SMALL) await limiter.take('key', before);
         const [name = ''] = await client.keys('*');
         await damage(client, name, (await client.getBuffer(name)) ?? Buffer.alloc(0));
-        assert.equal(await limiter.inspect('key'), undefined, 'nothing is remembered');
         const other = open();
         const { verdict, windows } = await other.take('key', after);
         assert.deepEqual([verdict, windows[0]?.remaining], ['within_quota', remainingOf(after)]);
@@ -93,7 +90,6 @@ test('the record of version 0.1.0 is neither read nor changed, so both versions 
   const bytes = Buffer.from(value, 'base64');
   await client.set(name, bytes);
   const limiter = open();
-  assert.equal(await limiter.inspect('customer'), undefined);
   assert.equal((await limiter.take('customer', PLAN)).windows[0]?.remaining, 59);
   assert.deepEqual(await client.getBuffer(name), bytes);
   await limiter.reset('customer');

@@ -98,6 +98,6 @@ async function resetQuota(admin: QuotaAdmin, { id }: KeyRecord): Promise<Command
 }
 
 async function liftBan(admin: QuotaAdmin, { id }: KeyRecord): Promise<CommandResult> {
-  await admin.liftBan(id);
+  await admin.unban(id);
   return done(`${id} is no longer banned (quotas in ${admin.place})`, { id, done: 'lift_ban' });
 }

@@ -18,7 +18,7 @@ export interface ShownWindow {
 }
 
 export async function readQuota(admin: QuotaAdmin, { id, plan }: KeyRecord): Promise<ShownQuota> {
-  const { windows, verdict, nowMs, retryAfterMs, utcOffsetMs } = await admin.peek(id, toPlan(plan));
+  const { windows, verdict, nowMs, retryAfterMs, utcOffsetMs } = await admin.peek(id, toPlan(plan), 0);
   return {
     id,
     plan: plan.name,

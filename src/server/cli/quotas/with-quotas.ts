@@ -32,10 +32,10 @@ export async function withQuotas(
 ): Promise<CommandResult> {
   return withStorage(
     invocation,
-    async ({ keys, quotas, name }, { redisUrl }) => {
-      if (redisUrl !== undefined) return withRedis(redisUrl, (admin) => work(admin, keys));
-      if (quotas !== undefined) return work(savedQuotaAdmin(quotas, name), keys);
-      return failed(`${name} holds no quotas; with --redis-url, name the Redis server that counts them`);
+    async (storage, { redisUrl }) => {
+      const { keys } = storage;
+      if (redisUrl === undefined) return work(savedQuotaAdmin(storage), keys);
+      return withRedis(redisUrl, (admin) => work(admin, keys));
     },
     { settings: ['redisUrl'] },
   );
@@ -48,7 +48,6 @@ async function withRedis(
   try {
     const redis = await connectRedis(address);
     try {
-      await redis.firstConnection();
       return await work(redisQuotaAdmin(redis, address.name));
     } finally {
       redis.close();

@@ -43,7 +43,7 @@ async function request(key: string): Promise<void> {
 
 // On a busy machine the first calls may be late.
 const isReady = () =>
-  limiter.inspect('warm').then(
+  limiter.reset('warm').then(
     () => true,
     () => false,
   );
