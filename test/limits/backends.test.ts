@@ -6,8 +6,8 @@ import { createPlan, type Decision, type Plan } from 'store-orders/limiter';
 import { createRedisLimiter } from 'store-orders/redis';
 import { createManualClock } from 'store-orders/testing';
 import { createStatefulLimiter, type StatefulLimiter } from '../../dist/limits/memory/limiter.js';
-import { useRedis } from './redis/support/redis.js';
 import { skip } from '../support/redis-server.js';
+import { useRedis } from './redis/support/redis.js';
 import { keyPlan, plansToPack } from './support/arbitraries.js';
 import { plainDecision } from './support/plain-decision.js';
 

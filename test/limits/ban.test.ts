@@ -1,16 +1,9 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { beforeEach, test } from 'node:test';
-import {
-  type BanPolicy,
-  createMemoryLimiter,
-  createPlan,
-  type MemoryLimiter,
-  PLANS,
-  type Plan,
-  perDay,
-} from 'store-orders/limiter';
+import { createPlan, PLANS, type Plan, type PlanOptions, perDay } from 'store-orders/limiter';
 import { createManualClock, type ManualClock } from 'store-orders/testing';
+import { createStatefulLimiter, type StatefulLimiter } from '../../dist/limits/memory/limiter.js';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -18,15 +11,15 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
 let clock: ManualClock;
-let limiter: MemoryLimiter;
+let limiter: StatefulLimiter;
 
 beforeEach(() => {
   clock = createManualClock();
-  limiter = createMemoryLimiter({ clock });
+  limiter = createStatefulLimiter({ clock });
 });
 
 /** Creates a plan that allows one request in 30 days, so that every further request is refused. */
-function strict(ban?: Partial<BanPolicy> | false) {
+function strict(ban?: PlanOptions['ban']) {
   const policies = [{ name: 'month', quota: 1, windowMs: 30 * DAY }];
   return createPlan({ name: 'strict', policies, ...(ban === undefined ? {} : { ban }) });
 }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
-import { createMemoryLimiter, createPlan, createSystemClock, PLANS, perDay } from 'store-orders/limiter';
+import { createMemoryLimiter, createPlan, PLANS, perDay } from 'store-orders/limiter';
 import { createManualClock } from 'store-orders/testing';
+import { createSystemClock } from '../../dist/limits/clock.js';
 
 /**
  * Mocks the machine's two clocks: `elapsedMs` is the time since the process started, and `wallMs`

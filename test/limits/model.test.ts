@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type Clock, createMemoryLimiter, type Decision, type Plan, type WindowState } from 'store-orders/limiter';
+import type { Clock, Decision, Plan } from 'store-orders/limiter';
+import { createStatefulLimiter } from '../../dist/limits/memory/limiter.js';
 import { sampledRuns } from '../support/sampled.js';
 import { addressPlan, anyMs, forwardMs, keyPlan, plansToPack } from './support/arbitraries.js';
 import { type Answer, type AnsweredWindow, createModel } from './support/model.js';
@@ -64,7 +65,7 @@ function commands(keys: number, ms: fc.Arbitrary<number>, plan = ANY_PLAN): fc.A
 function play(plans: readonly Plan[], script: readonly Command[]): number {
   const now = { nowMs: 1_000_000_007, utcOffsetMs: 0 };
   const clock: Clock = { nowMs: () => now.nowMs, utcOffsetMs: () => now.utcOffsetMs };
-  const limiter = createMemoryLimiter({ clock });
+  const limiter = createStatefulLimiter({ clock });
   const model = createModel();
   let retryAfterMs = 0;
 
@@ -129,7 +130,7 @@ function announced(decision: Decision): Answer {
   };
 }
 
-function windowOf({ policy, remaining, resetAtMs, refillAtMs }: WindowState): AnsweredWindow {
+function windowOf({ policy, remaining, resetAtMs, refillAtMs }: Decision['inForce']): AnsweredWindow {
   return { name: policy.name, remaining, resetAtMs, refillAtMs };
 }
 

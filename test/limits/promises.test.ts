@@ -2,16 +2,9 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import {
-  createMemoryLimiter,
-  createPlan,
-  type Decision,
-  type MemoryLimiter,
-  PLANS,
-  type Plan,
-  perDay,
-} from 'store-orders/limiter';
+import { createPlan, type Decision, PLANS, type Plan, perDay } from 'store-orders/limiter';
 import { createManualClock, type ManualClock } from 'store-orders/testing';
+import { createStatefulLimiter, type StatefulLimiter } from '../../dist/limits/memory/limiter.js';
 import { anyBan, anyMs, anyPolicies, forwardMs, intervalPolicy, keyPlan, policies } from './support/arbitraries.js';
 
 const DAY_MS = 86_400_000;
@@ -32,7 +25,7 @@ function requests(ms: fc.Arbitrary<number>, maxCost = 6): fc.Arbitrary<Request[]
 /** Sends the requests of a history to a limiter, and calls `look` after each request. */
 function live(plan: Plan, history: readonly Request[], look: (now: Now) => void): void {
   const clock = createManualClock();
-  const limiter = createMemoryLimiter({ clock });
+  const limiter = createStatefulLimiter({ clock });
   const mostAtOnce = Math.min(...plan.policies.map((policy) => policy.quota));
   for (const { afterMs, cost } of history) {
     clock.advance(afterMs);
@@ -44,15 +37,15 @@ function live(plan: Plan, history: readonly Request[], look: (now: Now) => void)
 
 interface Now {
   readonly clock: ManualClock;
-  readonly limiter: MemoryLimiter;
-  readonly before: ReturnType<MemoryLimiter['inspect']>;
+  readonly limiter: StatefulLimiter;
+  readonly before: ReturnType<StatefulLimiter['inspect']>;
   readonly cost: number;
   readonly decision: Decision;
 }
 
 /** Copies the state of the key into a new limiter, where a test can try what would happen. */
-function fork(limiter: MemoryLimiter, clock: ManualClock): MemoryLimiter {
-  const other = createMemoryLimiter({ clock });
+function fork(limiter: StatefulLimiter, clock: ManualClock): StatefulLimiter {
+  const other = createStatefulLimiter({ clock });
   const state = limiter.inspect('key');
   if (state !== undefined) other.restore('key', state);
   return other;
@@ -200,7 +193,7 @@ test('a client that obeys Retry-After is never banned, even if it sends bursts o
   );
   const check = fc.property(strictest, bursts, (plan, client) => {
     const clock = createManualClock();
-    const limiter = createMemoryLimiter({ clock });
+    const limiter = createStatefulLimiter({ clock });
     let retryAtMs = 0;
     for (const { pauseMs, size, onTheWireMs } of client) {
       clock.advance(Math.max(pauseMs, retryAtMs - clock.nowMs()));
@@ -238,7 +231,7 @@ test('a client that obeys Retry-After is never banned with 20 requests in flight
     const plan = createPlan({ name: 'wired', policies: [{ name: 'window', quota, windowMs }, perDay(60)] });
     const clock = createManualClock();
     // The packed limiter, and one that cannot pack the state of the key and applies the rule.
-    const limiters = [createMemoryLimiter({ clock }), createMemoryLimiter({ clock })];
+    const limiters = [createStatefulLimiter({ clock }), createStatefulLimiter({ clock })];
     limiters[1]?.restore('key', {
       buckets: [{ name: 'other', windowMs: 10 ** 14, refill: 'continuous', taken: 1, atMs: 1 }],
     });
@@ -277,7 +270,7 @@ test('a client that obeys Retry-After is never banned with 20 requests in flight
 
 test('by default, a client over its daily quota is not banned if it tries again six times in 150 s', () => {
   const clock = createManualClock();
-  const limiter = createMemoryLimiter({ clock });
+  const limiter = createStatefulLimiter({ clock });
   for (let n = 0; n < 1_000; n++) {
     if (n % 60 === 0) clock.advance(60_000);
     assert.ok(limiter.take('key', PLANS.free).allowed);
@@ -314,7 +307,7 @@ test('with a quota of 1,000 a day, continuous refill allows 1,999 requests on th
     ['continuous', 1_999],
   ] as const) {
     const clock = createManualClock();
-    const limiter = createMemoryLimiter({ clock });
+    const limiter = createStatefulLimiter({ clock });
     const plan = createPlan({ name: refill, policies: [{ ...perDay(1_000), refill }], ban: false });
     let passed = 0;
     for (let ms = 0; ms < DAY_MS; ms += 43_200) {

@@ -3,20 +3,12 @@ import { test } from 'node:test';
 import { createMemoryLimiter, createMemoryOrderStore, createOrderService } from 'store-orders';
 import { createOrderServer } from 'store-orders/server';
 import { createManualClock, createTestService } from 'store-orders/testing';
-import { withSavedQuotas } from '../../dist/server/quotas/saved-limiter.js';
 
 const parts = {
   store: createMemoryOrderStore(),
   limiter: createMemoryLimiter(),
   authenticate: () => undefined,
 };
-
-const table = {
-  load: () => [],
-  pending: () => [],
-  save: async () => {},
-};
-const saved = { limiter: parts.limiter, clock: createManualClock(), table };
 
 /**
  * Functions that take options, and valid options for each. The calls are not type-checked, as in
@@ -30,7 +22,6 @@ const ROWS: readonly (readonly [name: string, make: (options: object) => unknown
     { ...parts, trustProxy: 1 },
   ],
   ['createTestService', (options) => Reflect.apply(createTestService, undefined, [options]), { orders: [{ id: 1 }] }],
-  ['withSavedQuotas', (options) => Reflect.apply(withSavedQuotas, undefined, [options]), saved],
 ];
 
 for (const [name, make, good] of ROWS) {

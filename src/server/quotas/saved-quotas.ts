@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
 import type { WriteQueue } from '../../databases/sqlite/group-commit.js';
 import type { Clock } from '../../limits/clock.js';
-import type { KeyState, RateLimiter } from '../../limits/limiter.js';
+import type { KeyState } from '../../limits/limiter.js';
 import type { StatefulLimiter } from '../../limits/memory/limiter.js';
 
 /**
@@ -103,7 +103,7 @@ export function createQuotaTable(database: SqliteDatabase, { write }: WriteQueue
  * A limiter whose quotas survive a restart. Quotas of addresses are not saved, because strangers
  * could fill the table with addresses.
  */
-export interface SavedLimiter extends RateLimiter {
+export interface SavedLimiter extends Pick<StatefulLimiter, 'take'> {
   /**
    * Applies the changes that commands requested, and saves all changed quotas in one transaction.
    * Call it about every half second, and before the database is closed. If it rejects, the next

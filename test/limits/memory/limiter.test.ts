@@ -1,15 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  createMemoryLimiter,
-  createPlan,
-  type Decision,
-  type KeyState,
-  PLANS,
-  perDay,
-  perMinute,
-} from 'store-orders/limiter';
+import { createPlan, type Decision, PLANS, perDay, perMinute } from 'store-orders/limiter';
 import { createManualClock } from 'store-orders/testing';
+import { createStatefulLimiter } from '../../../dist/limits/memory/limiter.js';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
@@ -19,7 +12,7 @@ const strangers = createPlan({ name: 'strangers', policies: [perMinute(3)], part
 
 function start(maxAddresses?: number) {
   const clock = createManualClock();
-  return { clock, limiter: createMemoryLimiter({ clock, ...(maxAddresses === undefined ? {} : { maxAddresses }) }) };
+  return { clock, limiter: createStatefulLimiter({ clock, ...(maxAddresses === undefined ? {} : { maxAddresses }) }) };
 }
 
 /** Returns all values of a decision, however the decision stores them. */
@@ -189,10 +182,10 @@ test('the windows, refusals and bans of a key can be saved as JSON and restored 
   const { clock, limiter } = start();
   const plan = createPlan({ name: 'p', policies: [perDay(1)], ban: { after: 3, graceMs: 0 } });
   const takes = [0, 0, 1, 1, 1, 500, 60_000, 0, 1, 1];
-  let state: KeyState | undefined;
+  let state: ReturnType<typeof limiter.inspect>;
   for (const afterMs of takes) {
     clock.advance(afterMs);
-    const restarted = createMemoryLimiter({ clock });
+    const restarted = createStatefulLimiter({ clock });
     if (state !== undefined) restarted.restore('key', JSON.parse(JSON.stringify(state)));
     assert.deepEqual(printed(restarted.take('key', plan)), printed(limiter.take('key', plan)));
     state = restarted.inspect('key');

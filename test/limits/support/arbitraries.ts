@@ -1,5 +1,7 @@
 import fc from 'fast-check';
-import { type BanPolicy, createPlan, type Plan, type QuotaPolicyOptions } from 'store-orders/limiter';
+import { createPlan, type Plan, type PlanOptions } from 'store-orders/limiter';
+
+type Policy = PlanOptions['policies'][number];
 
 // Small numbers, so that edges are reached often: a window's last millisecond, the last token, the
 // end of a ban.
@@ -8,7 +10,7 @@ const name = fc.constantFrom('a', 'b', 'c');
 const quota = fc.integer({ min: 1, max: 6 });
 const windowMs = fc.constantFrom(10, 25, 60);
 
-export const intervalPolicy: fc.Arbitrary<QuotaPolicyOptions> = fc.record({
+export const intervalPolicy: fc.Arbitrary<Policy> = fc.record({
   name,
   quota,
   windowMs,
@@ -19,7 +21,7 @@ export const intervalPolicy: fc.Arbitrary<QuotaPolicyOptions> = fc.record({
  * Policies with continuous refill. One in six has a large quota and window, whose product stays
  * below 2^53, so that it is an exact integer.
  */
-const continuousPolicy: fc.Arbitrary<QuotaPolicyOptions> = fc.oneof(
+const continuousPolicy: fc.Arbitrary<Policy> = fc.oneof(
   { weight: 5, arbitrary: fc.record({ name, quota, windowMs, refill: fc.constant('continuous' as const) }) },
   {
     weight: 1,
@@ -32,13 +34,13 @@ const continuousPolicy: fc.Arbitrary<QuotaPolicyOptions> = fc.oneof(
   },
 );
 
-export function policies(policy: fc.Arbitrary<QuotaPolicyOptions>): fc.Arbitrary<QuotaPolicyOptions[]> {
+export function policies(policy: fc.Arbitrary<Policy>): fc.Arbitrary<Policy[]> {
   return fc.uniqueArray(policy, { selector: (options) => options.name, minLength: 1, maxLength: 3 });
 }
 
 export const anyPolicies = policies(fc.oneof(intervalPolicy, continuousPolicy));
 
-export const anyBan: fc.Arbitrary<BanPolicy> = fc
+export const anyBan: fc.Arbitrary<Exclude<Plan['ban'], false>> = fc
   .record({
     after: fc.integer({ min: 1, max: 4 }),
     withinMs: fc.integer({ min: 1, max: 40 }),

@@ -1,4 +1,6 @@
-import type { Plan, QuotaPolicy } from 'store-orders/limiter';
+import type { Plan } from 'store-orders/limiter';
+
+type QuotaPolicy = Plan['policies'][number];
 
 /**
  * A slow and simple model of the limiter. It logs what happens in each window, and replays the

@@ -17,14 +17,14 @@ for (const version of VERSIONS) {
     t.after(data.close);
     await assertOldContents(data, keys);
     assert.deepEqual(
-      data.quotas.load(keys.agreed.id)[0]?.[1].buckets.map(({ name, taken }) => [name, taken]),
+      (await data.quotas.load(keys.agreed.id))[0]?.[1].buckets.map(({ name, taken }) => [name, taken]),
       [
         ['minute', 4],
         ['day', 4],
       ],
     );
-    const { banEndMs = 0 } = data.quotas.load(keys.banned.id)[0]?.[1].ban ?? {};
-    assert.deepEqual(data.quotas.pending(), [{ seq: 1n, keyId: keys.banned.id, request: `ban ${banEndMs}` }]);
+    const { banEndMs = 0 } = (await data.quotas.load(keys.banned.id))[0]?.[1].ban ?? {};
+    assert.deepEqual(await data.quotas.pending(), [{ seq: 1n, keyId: keys.banned.id, request: `ban ${banEndMs}` }]);
   });
 
   test(`after a file of version ${version} was opened, it has the tables of a new file`, async () => {
