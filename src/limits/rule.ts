@@ -78,7 +78,7 @@ export function decisionOf(
 }
 
 /** Returns the window as it is now. `stored` is its bucket as it was, if it has one. */
-export function settleWindow(stored: Bucket | undefined, policy: QuotaPolicy, cost: number, instant: Instant): Settled {
+function settleWindow(stored: Bucket | undefined, policy: QuotaPolicy, cost: number, instant: Instant): Settled {
   const bucket = settle(stored, policy, instant);
   return { policy, bucket, refuses: !holds(bucket, policy, cost) };
 }
