@@ -49,6 +49,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'databases/sqlite',
     'http',
     'limits',
+    'limits/memory',
     'limits/redis',
     'orders/sqlite',
     'server',
