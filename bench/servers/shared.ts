@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { createOrderService, nodeHandler } from 'store-orders';
-import { createPostgresOrderStore, withNamedStatements } from 'store-orders/postgres';
+import { createPostgresOrderStore } from 'store-orders/postgres';
 import { createRedisLimiter } from 'store-orders/redis';
 import { announce } from './announce.js';
 import { API_KEY } from './orders.js';
@@ -18,7 +18,7 @@ const idleTimeoutMillis = 0;
 const pool = new pg.Pool({ host, user: 'postgres', max: 10, idleTimeoutMillis, options: `-c search_path=${schema}` });
 const keys = new Map([[API_KEY, { id: 'bench', plan: PLENTY }]]);
 const service = createOrderService({
-  store: createPostgresOrderStore(withNamedStatements(pool)),
+  store: createPostgresOrderStore(pool),
   limiter: createRedisLimiter({ send: (command) => redis.call(...command), deadlineMs: 10_000 }),
   authenticate: (apiKey) => keys.get(apiKey),
 });

@@ -1,11 +1,11 @@
-/**
- * `pending`, `shipped` and `cancelled` are the statuses of this service. An embedding program may
- * use other statuses. An order with such a status can be neither cancelled nor shipped.
- */
-export type OrderStatus = 'pending' | 'shipped' | 'cancelled' | (string & {});
-
 /** The statuses of this service. */
-export const ORDER_STATUSES: readonly OrderStatus[] = ['pending', 'shipped', 'cancelled'];
+export const ORDER_STATUSES = ['pending', 'shipped', 'cancelled'] as const;
+
+/**
+ * A status of this service, or another one of the embedding program. An order with such another
+ * status can be neither cancelled nor shipped.
+ */
+export type OrderStatus = (typeof ORDER_STATUSES)[number] | (string & {});
 
 /** The result of cancelling. Only `cancelled` means that the order was changed. */
 export type CancelOutcome = 'cancelled' | 'already_shipped' | 'already_cancelled' | 'not_pending' | 'not_found';

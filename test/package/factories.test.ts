@@ -116,7 +116,6 @@ const FACTORIES: Readonly<Record<string, Row>> = {
     ],
   },
   createPostgresOrderStore: { good: [pool], names: /^pool: /, isOpen: true },
-  withNamedStatements: { good: [pool], names: /^pool: /, isOpen: true },
   createRedisLimiter: {
     good: [{ send: pool.query }],
     names: /^(?:options|send|frobnicate): /,

@@ -1,3 +1,5 @@
+import { hash } from 'node:crypto';
+
 /**
  * The part of a PostgreSQL driver that this package uses. The Pool and the Client of `pg` can be
  * used directly. For another driver, write an object with the method `query`. Every parameter is
@@ -5,9 +7,17 @@
  * too.
  */
 export interface PostgresClient {
-  query(text: string, values?: string[]): Promise<{ readonly rows: readonly PostgresRow[] }>;
-  /** Sends a frequent statement. The server may prepare it, see `withNamedStatements`. */
-  queryOften?(text: string, values: string[]): Promise<{ readonly rows: readonly PostgresRow[] }>;
+  query(statement: PostgresStatement): Promise<{ readonly rows: readonly PostgresRow[] }>;
+}
+
+export interface PostgresStatement {
+  /**
+   * The name of a frequent statement. A driver may prepare it under this name, so that the server
+   * parses it only once for each connection. Different texts have different names.
+   */
+  readonly name?: string;
+  readonly text: string;
+  readonly values?: string[];
 }
 
 export type PostgresRow = Readonly<Record<string, unknown>>;
@@ -46,7 +56,7 @@ export async function holdConnection(connect: NonNullable<PostgresPool['connect'
     })?.then(resolve, reject);
   });
   return {
-    query: (text, values) => client.query(text, values),
+    query: (statement) => client.query(statement),
     release(destroy) {
       client.off?.('error', ignore);
       client.release(destroy);
@@ -56,18 +66,9 @@ export async function holdConnection(connect: NonNullable<PostgresPool['connect'
 
 function ignore(): void {}
 
-/**
- * Sends a frequently used statement: as a prepared statement if the client supports that, otherwise
- * as an ordinary query.
- */
-export function queryOften(client: PostgresClient, text: string, values: string[] = []) {
-  return client.queryOften?.(text, values) ?? client.query(text, values);
-}
-
-/** Throws a TypeError that names the option, unless `pool` has the method `query`. */
-export function checkPool(pool: unknown, option = 'pool'): void {
-  if (typeof Object(pool).query !== 'function')
-    throw new TypeError(`${option}: expected an object with the method query`);
+/** Names a frequent statement. */
+export function named(text: string): { readonly name: string; readonly text: string } {
+  return { name: `store_orders_${hash('sha256', text, 'hex').slice(0, 32)}`, text };
 }
 
 /**
@@ -78,7 +79,12 @@ export function checkPool(pool: unknown, option = 'pool'): void {
 export const WAIT_FOR_DISK =
   "CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END";
 
+/** Returns the SQLSTATE code of a server's error, or the code of a connection error of Node.js. */
+export function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : '';
+}
+
 /** Returns whether the server rejected a row because another row has the same unique key. */
 export function isUniqueViolation(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === '23505';
+  return codeOf(error) === '23505';
 }

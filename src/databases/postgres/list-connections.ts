@@ -24,13 +24,13 @@ export function createSnapshotReader(connect: NonNullable<PostgresPool['connect'
     const client = await holdConnection(connect);
     let isSound = true;
     try {
-      await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+      await client.query({ text: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY' });
       yield* read(client);
     } catch (error) {
       isSound = false;
       throw error;
     } finally {
-      if (isSound) await client.query('COMMIT').catch(() => (isSound = false));
+      if (isSound) await client.query({ text: 'COMMIT' }).catch(() => (isSound = false));
       client.release(!isSound);
     }
   }

@@ -1,5 +1,4 @@
 import type { PostgresClient } from './client.js';
-import { quoteText } from './quote.js';
 
 /**
  * For each part of the program, such as `orders`: the SQL statements that migrate its tables. The
@@ -18,7 +17,7 @@ const LOCK = 4_919_131_752_989_213_544n;
  * the same name, or if a part has a newer version than this program knows.
  */
 export async function migrateTables(client: PostgresClient, schemas: Schemas): Promise<void> {
-  await client.query(`DO $migrate$
+  const text = `DO $migrate$
 DECLARE
   found integer;
 BEGIN
@@ -30,18 +29,19 @@ BEGIN
   ${Object.entries(schemas)
     .map(([part, steps]) => migrationOf(part, steps))
     .join('\n  ')}
-END $migrate$`);
+END $migrate$`;
+  await client.query({ text });
 }
 
 function migrationOf(part: string, steps: readonly string[]): string {
   const newest = steps.length;
-  return `found := coalesce((SELECT version FROM store_orders_schema WHERE part = ${quoteText(part)}), 0);
+  return `found := coalesce((SELECT version FROM store_orders_schema WHERE part = '${part}'), 0);
   IF found > ${newest} THEN
     RAISE 'its ${part} schema has version %, but this program knows only versions up to ${newest}; use a newer store-orders', found;
   END IF;
   ${steps.map((step, version) => `IF found <= ${version} THEN ${step}; END IF;`).join('\n  ')}
   IF found < ${newest} THEN
-    INSERT INTO store_orders_schema VALUES (${quoteText(part)}, ${newest})
+    INSERT INTO store_orders_schema VALUES ('${part}', ${newest})
       ON CONFLICT (part) DO UPDATE SET version = excluded.version;
   END IF;`;
 }

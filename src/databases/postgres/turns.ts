@@ -1,7 +1,5 @@
 /** Lets a limited number of callers work at the same time. The others wait in turn. */
 export interface Turns {
-  /** Whether the next caller must wait. */
-  isFull(): boolean;
   /**
    * Resolves to `true` when it is the caller's turn, which lasts until the caller calls `end`.
    * Resolves to `false` if no turn has come within `patienceMs`.
@@ -14,8 +12,6 @@ export function createTurns(most: number): Turns {
   const waiting = new Set<() => void>();
   let taken = 0;
   return {
-    isFull: () => taken >= most,
-
     async take(patienceMs) {
       if (taken < most) {
         taken++;

@@ -35,58 +35,45 @@ export async function importRecords(
   const client = await holdConnection(connect);
   let isDone = false;
   try {
-    await client.query('BEGIN');
-    await client.query(CREATE_STAGING);
+    await client.query({ text: 'BEGIN' });
+    await client.query({ text: CREATE_STAGING });
     let count = 0;
     for await (const batch of batches) {
-      await client.query(ADD, [
-        serializeRecords(batch.map(({ record }) => record)),
-        `{${batch.map(({ line }) => line)}}`,
-      ]);
+      const records = serializeRecords(batch.map(({ record }) => record));
+      await client.query({ text: ADD, values: [records, `{${batch.map(({ line }) => line)}}`] });
       count += batch.length;
     }
     const refusal = await storeStaged(client, replace);
+    if (refusal !== undefined) return refusal;
     try {
-      await client.query(refusal === undefined ? 'COMMIT' : 'ROLLBACK');
-      isDone = true;
+      await client.query({ text: 'COMMIT' });
     } catch (cause) {
-      if (refusal === undefined) return { outcome: 'unknown', cause };
+      return { outcome: 'unknown', cause };
     }
-    return refusal ?? { outcome: 'stored', count };
+    isDone = true;
+    return { outcome: 'stored', count };
   } finally {
     // Closing the connection rolls back what is not committed.
     client.release(!isDone);
   }
 }
 
-/** Stores the records of the staging table, or returns why nothing was stored. */
+/** Stores the records of the staging table, or returns why nothing can be stored. */
 async function storeStaged(client: PostgresClient, replace: boolean): Promise<ImportOutcome | undefined> {
-  await client.query(`SELECT ${WAIT_FOR_DISK}`);
-  const [twice] = (await client.query(FIND_TWICE)).rows;
+  await client.query({ text: `SELECT ${WAIT_FOR_DISK}` });
+  const [twice] = (await client.query({ text: FIND_TWICE })).rows;
   if (twice !== undefined) return { outcome: 'twice', ...placeOf(twice), earlier: Number(twice['earlier']) };
-  if (replace) {
-    await client.query(`${STORE} ${REPLACE}`);
-    return undefined;
-  }
-  const existing = await findExisting(client);
-  if (existing !== undefined) return existing;
-  await client.query('SAVEPOINT looked');
+  await client.query({ text: 'SAVEPOINT staged' });
   try {
-    await client.query(STORE);
+    await client.query({ text: replace ? `${STORE} ${REPLACE}` : STORE });
     return undefined;
   } catch (error) {
     if (!isUniqueViolation(error)) throw error;
-    // Another transaction has committed one of these ids since the check.
-    await client.query('ROLLBACK TO looked');
-    const since = await findExisting(client);
-    if (since === undefined) throw error;
-    return since;
+    await client.query({ text: 'ROLLBACK TO staged' });
+    const [existing] = (await client.query({ text: FIND_EXISTING })).rows;
+    if (existing === undefined) throw error;
+    return { outcome: 'exists', ...placeOf(existing) };
   }
-}
-
-async function findExisting(client: PostgresClient): Promise<ImportOutcome | undefined> {
-  const [row] = (await client.query(FIND_EXISTING)).rows;
-  return row && { outcome: 'exists', ...placeOf(row) };
 }
 
 function placeOf(row: PostgresRow) {

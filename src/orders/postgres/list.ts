@@ -1,10 +1,11 @@
-import { type PostgresClient, type PostgresPool, queryOften } from '../../databases/postgres/client.js';
+import { named, type PostgresClient, type PostgresPool } from '../../databases/postgres/client.js';
 import { createSnapshotReader, type SnapshotReader } from '../../databases/postgres/list-connections.js';
 import { createGrouping } from '../grouping.js';
 import { escapeNonAscii, parseJsonArray } from '../json.js';
 import { INT64_MAX, INT64_MIN, type Order, type OrderId } from '../order.js';
+import type { OrderRecord } from '../record.js';
 import type { ListedOrders } from '../store.js';
-import { type OrderTable, readOrder } from './table.js';
+import { type OrderTable, OWN_TABLE, readOrder } from './table.js';
 
 /** The number of orders in a page. A page has about 200 KB and takes the server about 3 ms. */
 const PAGE = 2_000;
@@ -21,15 +22,17 @@ const PAGE = 2_000;
  * list is an array.
  */
 export function createTableLister(pool: PostgresPool, table: OrderTable): () => Promise<ListedOrders> {
-  const connect = pool.connect?.bind(pool);
-  const readSnapshot = connect && createSnapshotReader(connect);
-  const readPage = pageReader(table, readSnapshot === undefined ? 'ALL' : PAGE);
-  let expected = 0;
+  const readSnapshot = pool.connect && createSnapshotReader(pool.connect.bind(pool));
+  const limit = readSnapshot === undefined ? 'ALL' : PAGE;
+  let isKnownAsShort = false;
   let remembered: { readonly text: string; readonly orders: readonly Order[] } | undefined;
 
   async function readFirst(): Promise<() => ListedOrders> {
-    const { text, count, last } = await readPage(pool, INT64_MIN, expected);
-    expected = count;
+    // A statement that was prepared for a few rows would sort the whole table after it has grown.
+    const isPrepared = isKnownAsShort;
+    isKnownAsShort = false;
+    const { text, last } = await readPage(pool, table, INT64_MIN, limit, isPrepared);
+    isKnownAsShort = last === undefined;
     if (last !== undefined && readSnapshot !== undefined) return () => readTexts(readSnapshot, table);
     if (remembered?.text !== text) remembered = { text, orders: parseOrders(text) };
     const { orders } = remembered;
@@ -48,21 +51,22 @@ export function createTableLister(pool: PostgresPool, table: OrderTable): () => 
   };
 }
 
+function parseOrders(text: string): readonly Order[] {
+  return Object.freeze(Array.from(parseJsonArray(`[${text}]`), ({ value }) => readOrder(Object(value))));
+}
+
 type ListedTable = Pick<OrderTable, 'table' | 'id' | 'json'>;
 
 /** Yields the orders' JSON texts page by page, from one snapshot. */
-export function readTexts(readSnapshot: SnapshotReader, table: ListedTable): AsyncGenerator<string> {
-  return readSnapshot((client) => pages(client, pageReader(table, PAGE)));
-}
-
-async function* pages(client: PostgresClient, readPage: PageReader): AsyncGenerator<string> {
-  let first = INT64_MIN;
-  for (;;) {
-    const { text, last } = await readPage(client, first);
-    if (text !== '') yield text;
-    if (last === undefined || last === INT64_MAX) return;
-    first = last + 1n;
-  }
+function readTexts(readSnapshot: SnapshotReader, table: ListedTable): AsyncGenerator<string> {
+  return readSnapshot(async function* (client) {
+    for (let first = INT64_MIN; ; ) {
+      const { text, last } = await readPage(client, table, first, PAGE);
+      if (text !== '') yield text;
+      if (last === undefined || last === INT64_MAX) return;
+      first = last + 1n;
+    }
+  });
 }
 
 interface Page {
@@ -71,45 +75,43 @@ interface Page {
    * faster: README.md in this folder has the measurements.
    */
   readonly text: string;
-  /**
-   * If the page is full, the id of its last order, because more orders may follow. Otherwise
-   * `undefined`.
-   */
+  /** The id of the last order of a full page, because more orders may follow. */
   readonly last: OrderId | undefined;
-  readonly count: number;
 }
 
-type PageReader = (client: PostgresClient, first: OrderId, expected?: number) => Promise<Page>;
-
-function pageReader({ table, id, json }: ListedTable, limit: number | 'ALL'): PageReader {
+async function readPage(
+  client: PostgresClient,
+  { table, id, json }: ListedTable,
+  first: OrderId,
+  limit: number | 'ALL',
+  isPrepared = false,
+): Promise<Page> {
   // The aggregation reads directly from the sorted subquery, so it receives the rows in that
   // sequence.
-  const statement = `SELECT count(*)::text AS count, max(id)::int8::text AS last, string_agg(json, ',') AS text FROM (
+  const text = `SELECT count(*)::text AS count, max(id)::int8::text AS last, string_agg(json, ',') AS text FROM (
       SELECT o.${id} AS id, ${json} AS json FROM ${table} AS o
       WHERE o.${id} >= $1::text::int8 ORDER BY o.${id} LIMIT ${limit}) AS page`;
-
-  /**
-   * Prepares the statement again whenever the expected number of rows has doubled. PostgreSQL keeps
-   * the query plan of a prepared statement. A plan made for a few rows would sort the whole table
-   * even after the table has grown.
-   */
-  function ask(client: PostgresClient, first: OrderId, expected: number) {
-    if (expected >= PAGE) return client.query(statement, [`${first}`]);
-    return queryOften(client, `${statement} -- below ${2 ** (32 - Math.clz32(expected))}`, [`${first}`]);
-  }
-
-  return async (client, first, expected = PAGE) => {
-    const [row] = (await ask(client, first, expected)).rows;
-    const count = Number(row?.['count']);
-    const isFull = count === limit;
-    return {
-      count,
-      text: escapeNonAscii(String(row?.['text'] ?? '')),
-      last: isFull ? BigInt(String(row?.['last'])) : undefined,
-    };
+  const { rows } = await client.query({ ...(isPrepared ? named(text) : { text }), values: [`${first}`] });
+  const [page] = rows;
+  return {
+    text: escapeNonAscii(String(page?.['text'] ?? '')),
+    last: Number(page?.['count']) === limit ? BigInt(String(page?.['last'])) : undefined,
   };
 }
 
-function parseOrders(text: string): readonly Order[] {
-  return Object.freeze(Array.from(parseJsonArray(`[${text}]`), ({ value }) => readOrder(Object(value))));
+/**
+ * Yields all orders of the store's own table with their statuses, in ascending order of ids. They
+ * are read page by page from one snapshot.
+ */
+export async function* readRecords(
+  connect: NonNullable<PostgresPool['connect']>,
+): AsyncGenerator<readonly OrderRecord[]> {
+  const json = `left(${OWN_TABLE.json}, -1) || ',"status":' || to_json(o.status) || '}'`;
+  for await (const text of readTexts(createSnapshotReader(connect), { ...OWN_TABLE, json })) {
+    yield Array.from(parseJsonArray(`[${text}]`), ({ value }) => readRecord(Object(value)));
+  }
+}
+
+function readRecord(value: Readonly<Record<string, unknown>>): OrderRecord {
+  return { ...readOrder(value), status: String(value['status']) };
 }

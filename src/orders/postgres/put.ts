@@ -2,7 +2,7 @@ import { isUniqueViolation, type PostgresClient, WAIT_FOR_DISK } from '../../dat
 import { FIELD_NAMES, FIELDS } from '../fields.js';
 import { serializeRecord } from '../json.js';
 import type { OrderRecord } from '../record.js';
-import type { PutOutcome } from '../store.js';
+import { firstTaken, type PutOutcome } from '../store.js';
 
 const NAMES = [...FIELD_NAMES.map((name) => FIELDS[name].column), 'status'];
 export const COLUMNS = NAMES.join(', ');
@@ -14,49 +14,37 @@ export const COLUMNS = NAMES.join(', ');
 export const GIVEN_ROWS = `json_to_recordset($1::text::json)
     AS (${FIELD_NAMES.map((name) => `"${name}" ${FIELDS[name].type.postgres}`).join(', ')}, status text)`;
 
-/** The rows of all records. `place` is the position of the record in the input. */
-const GIVEN = `given (${COLUMNS}, place) AS (SELECT * FROM ROWS FROM (${GIVEN_ROWS}) WITH ORDINALITY)`;
-
 /** Replaces an order that is already stored. */
 export const REPLACE = `ON CONFLICT (id) DO UPDATE SET (${COLUMNS}) = (
       ${NAMES.map((name) => `excluded.${name}`).join(', ')})`;
 
-// `INSERT` and `UPSERT` store the orders in ascending order of ids, so that two concurrent puts
-// cannot deadlock.
+/** Stores the orders in ascending order of ids, so that two concurrent puts cannot deadlock. */
+const insert = (onConflict: string) => `WITH given (${COLUMNS}) AS (SELECT * FROM ${GIVEN_ROWS}),
+  stored AS (INSERT INTO store_orders (${COLUMNS}) SELECT * FROM given ORDER BY id ${onConflict} RETURNING 1)
+  SELECT count(*), ${WAIT_FOR_DISK} FROM stored`;
 
-const INSERT = `WITH ${GIVEN},
-  taken AS (
-    SELECT id FROM (SELECT id, place, row_number() OVER (PARTITION BY id ORDER BY place) AS nth FROM given) AS one
-    WHERE nth > 1 OR EXISTS (SELECT FROM store_orders AS o WHERE o.id = one.id) ORDER BY place LIMIT 1),
-  stored AS (
-    INSERT INTO store_orders (${COLUMNS})
-    SELECT ${COLUMNS} FROM given WHERE NOT EXISTS (SELECT FROM taken) ORDER BY id RETURNING 1)
-  SELECT (SELECT id FROM taken)::text AS taken, (SELECT count(*) FROM stored)::text AS count, ${WAIT_FOR_DISK}`;
+const INSERT = insert('');
+const UPSERT = insert(REPLACE);
+const FIND_EXISTING = 'SELECT id::text FROM store_orders WHERE id = ANY ($1::text::int8[])';
 
-const UPSERT = `WITH ${GIVEN},
-  stored AS (
-    INSERT INTO store_orders (${COLUMNS})
-    SELECT DISTINCT ON (id) ${COLUMNS} FROM given ORDER BY id, place DESC
-    ${REPLACE}
-    RETURNING 1)
-  SELECT NULL AS taken, (SELECT count(*) FROM stored)::text AS count, ${WAIT_FOR_DISK}`;
-
-/** Adds the records to the store's own table, in one statement. */
+/** Adds the records to the store's own table, all of them or none. */
 export async function putRecords(
   client: PostgresClient,
   records: readonly OrderRecord[],
   replace: boolean,
 ): Promise<PutOutcome> {
-  const put = () => client.query(replace ? UPSERT : INSERT, [serializeRecords(records)]);
-  const { rows } = await put().catch((error) => {
-    // Nothing was stored, because another transaction has committed one of these ids since the
-    // statement began. A second attempt finds that order.
-    if (isUniqueViolation(error)) return put();
-    throw error;
-  });
-  const { taken, count } = rows[0] ?? {};
-  if (typeof taken === 'string') return { outcome: 'exists', id: BigInt(taken) };
-  return { outcome: 'stored', count: Number(count) };
+  const stored = replace ? [...new Map(records.map((record) => [record.id, record])).values()] : records;
+  try {
+    await client.query({ text: replace ? UPSERT : INSERT, values: [serializeRecords(stored)] });
+    return { outcome: 'stored', count: stored.length };
+  } catch (error) {
+    if (!isUniqueViolation(error)) throw error;
+    const { rows } = await client.query({ text: FIND_EXISTING, values: [`{${records.map(({ id }) => id)}}`] });
+    const existing = new Set(rows.map((row) => BigInt(String(row['id']))));
+    const id = firstTaken(records, (id) => existing.has(id));
+    if (id === undefined) throw error;
+    return { outcome: 'exists', id };
+  }
 }
 
 export function serializeRecords(records: readonly OrderRecord[]): string {

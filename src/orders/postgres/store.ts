@@ -1,4 +1,5 @@
-import { checkPool, type PostgresPool, queryOften } from '../../databases/postgres/client.js';
+import { checkMethods } from '../../check.js';
+import { named, type PostgresPool } from '../../databases/postgres/client.js';
 import { migrateTables } from '../../databases/postgres/migration.js';
 import { type CancelOutcome, cancelOutcome, type ShipOutcome, shipOutcome } from '../cancellation.js';
 import { parseJson } from '../json.js';
@@ -13,9 +14,8 @@ import {
   type PutOutcome,
 } from '../store.js';
 import { createTableLister } from './list.js';
-import { ORDERS_SCHEMA, OWN_TABLE } from './own-table.js';
 import { putRecords } from './put.js';
-import { type OrderTable, type PostgresOrderTable, readOrder, readTable } from './table.js';
+import { ORDERS_SCHEMA, type OrderTable, OWN_TABLE, type PostgresOrderTable, readOrder, readTable } from './table.js';
 import { createTransition } from './transition.js';
 
 /**
@@ -55,8 +55,8 @@ export interface PostgresOrderStore extends OwnedOrderStore {
  * `synchronous_commit=off`. The server's `fsync` setting cannot be overridden.
  */
 export function createPostgresOrderStore(pool: PostgresPool): PostgresOrderStore {
-  checkPool(pool);
-  const selectOne = `SELECT ${OWN_TABLE.json} AS json, status FROM ${OWN_TABLE.table} AS o WHERE id = $1::text::int8`;
+  checkMethods('pool', pool, ['query']);
+  const selectOne = named(`SELECT ${OWN_TABLE.json} AS json, status FROM store_orders AS o WHERE id = $1::text::int8`);
   return {
     ...storeOver(pool, OWN_TABLE),
     migrate: () => migrateTables(pool, ORDERS_SCHEMA),
@@ -64,7 +64,7 @@ export function createPostgresOrderStore(pool: PostgresPool): PostgresOrderStore
     put: async (orders, options) => putRecords(pool, toOrderRecords(orders), isReplacing(options)),
 
     async get(id) {
-      const [row] = (await queryOften(pool, selectOne, [`${id}`])).rows;
+      const [row] = (await pool.query({ ...selectOne, values: [`${id}`] })).rows;
       return row && { ...readOrder(Object(parseJson(String(row['json'])))), status: String(row['status']) };
     },
 
@@ -80,7 +80,7 @@ export function createPostgresOrderStore(pool: PostgresPool): PostgresOrderStore
  * a table or column, `list` and `cancel` reject.
  */
 export function createMappedOrderStore(pool: PostgresPool, table: PostgresOrderTable): OrderStore {
-  checkPool(pool);
+  checkMethods('pool', pool, ['query']);
   return storeOver(pool, readTable(table));
 }
 

@@ -1,9 +1,9 @@
 import { checkFields } from '../../check.js';
-import { quoteName, quoteTable } from '../../databases/postgres/quote.js';
-import type { OrderStatus } from '../cancellation.js';
+import type { Schemas } from '../../databases/postgres/migration.js';
+import { ORDER_STATUSES, type OrderStatus } from '../cancellation.js';
 import { FIELD_NAMES, FIELDS, type OpenOrder, setField } from '../fields.js';
 import type { Order } from '../order.js';
-import { CHECKED_TYPES } from './fields.js';
+import { CHECKED_TYPES, OWN_TYPES } from './fields.js';
 
 /**
  * The table in which the embedding program keeps its orders. If the table does not have the columns
@@ -44,9 +44,7 @@ export interface PostgresOrderTable {
   readonly statuses?: Readonly<Partial<Record<KnownStatus, string | readonly string[] | undefined>>> | undefined;
 }
 
-type KnownStatus = (typeof KNOWN_STATUSES)[number];
-
-const KNOWN_STATUSES = ['pending', 'shipped', 'cancelled'] as const;
+type KnownStatus = (typeof ORDER_STATUSES)[number];
 
 /**
  * A {@link PostgresOrderTable}, checked and quoted for SQL. In SQL, `o` is the alias of the table.
@@ -69,10 +67,10 @@ export function readTable(description: PostgresOrderTable, serialized = CHECKED_
   checkFields('table', description, ['statuses'], ['table', 'columns']);
   const { table, columns, statuses = {} } = description;
   checkFields('columns', columns, FIELD_NAMES, ['id', 'status']);
-  checkFields('statuses', statuses, KNOWN_STATUSES);
+  checkFields('statuses', statuses, ORDER_STATUSES);
 
   function column(field: keyof typeof columns): string {
-    return quoteName(`columns.${field}`, columns[field] ?? '');
+    return quoteName(`columns.${field}`, columns[field]);
   }
 
   /**
@@ -80,23 +78,72 @@ export function readTable(description: PostgresOrderTable, serialized = CHECKED_
    * empty text if the table has no column for the field.
    */
   function member(field: keyof Order): string {
+    if (field === 'id' || columns[field] === undefined) return '';
     const serialize = serialized[FIELDS[field].type.name];
-    return columns[field] === undefined ? '' : ` || coalesce(',"${field}":' || ${serialize(`o.${column(field)}`)}, '')`;
+    return ` || coalesce(',"${field}":' || ${serialize(`o.${column(field)}`)}, '')`;
   }
 
   const id = column('id');
   return {
-    table: quoteTable('table', table),
+    table: `${table}`
+      .split('.')
+      .map((name) => quoteName('table', name))
+      .join('.'),
     id,
     status: column('status'),
-    json: [
-      `'{"id":' || ${serialized.id(`o.${id}`)}`,
-      ...FIELD_NAMES.filter((name) => name !== 'id').map(member),
-      " || '}'",
-    ].join(''),
+    json: `'{"id":' || ${serialized.id(`o.${id}`)}${FIELD_NAMES.map(member).join('')} || '}'`,
     statuses: readStatuses(statuses),
   };
 }
+
+/**
+ * Quotes a name for SQL. Upper case is kept, so the name must be spelled exactly as in the
+ * database.
+ */
+function quoteName(option: string, name: unknown): string {
+  if (typeof name !== 'string' || name === '') throw new TypeError(`${option}: expected a name`);
+  return `"${name.replaceAll('"', '""')}"`;
+}
+
+/** Quotes a text for SQL, whatever the server's setting `standard_conforming_strings`. */
+export function quoteText(text: string): string {
+  return ` E'${text.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`;
+}
+
+function readStatuses(statuses: NonNullable<PostgresOrderTable['statuses']>): ReadonlyMap<string, OrderStatus> {
+  const known = new Map<string, OrderStatus>();
+  for (const status of ORDER_STATUSES) {
+    const texts = [statuses[status] ?? status].flat();
+    if (texts.length === 0) throw new TypeError(`statuses.${status}: expected at least one string`);
+    for (const text of texts) {
+      if (typeof text !== 'string') throw new TypeError(`statuses.${status}: expected strings`);
+      const other = known.get(text);
+      if (other !== undefined) throw new TypeError(`statuses.${status}: '${text}' already stands for ${other}`);
+      known.set(text, status);
+    }
+  }
+  return known;
+}
+
+export const ORDERS_SCHEMA: Schemas = {
+  orders: [
+    `CREATE TABLE store_orders (
+      id bigint PRIMARY KEY, pet_id bigint, quantity bigint, ship_date text, complete boolean, status text NOT NULL)`,
+  ],
+};
+
+/** The table that the store creates. */
+export const OWN_TABLE = readTable(
+  {
+    table: 'store_orders',
+    columns: {
+      id: FIELDS.id.column,
+      status: 'status',
+      ...Object.fromEntries(FIELD_NAMES.map((name) => [name, FIELDS[name].column])),
+    },
+  },
+  OWN_TYPES,
+);
 
 /** Converts an order that {@link OrderTable.json} serialised and `parseJson` parsed. */
 export function readOrder(fields: Readonly<Record<string, unknown>>): Order {
@@ -104,19 +151,4 @@ export function readOrder(fields: Readonly<Record<string, unknown>>): Order {
   // SQL has left out values that a field cannot have.
   for (const name of FIELD_NAMES) if (fields[name] !== undefined) setField(order, name, fields[name]);
   return order;
-}
-
-function readStatuses(statuses: NonNullable<PostgresOrderTable['statuses']>): ReadonlyMap<string, OrderStatus> {
-  const known = new Map<string, OrderStatus>();
-  for (const status of KNOWN_STATUSES) {
-    const texts = [statuses[status] ?? status].flat();
-    if (texts.length === 0) throw new TypeError(`statuses.${status}: expected at least one string`);
-    for (const text of texts) {
-      if (typeof text !== 'string' || text.includes('\0')) throw new TypeError(`statuses.${status}: expected strings`);
-      const other = known.get(text);
-      if (other !== undefined) throw new TypeError(`statuses.${status}: '${text}' already stands for ${other}`);
-      known.set(text, status);
-    }
-  }
-  return known;
 }

@@ -1,9 +1,8 @@
-import { type PostgresClient, type PostgresRow, queryOften, WAIT_FOR_DISK } from '../../databases/postgres/client.js';
-import { quoteText } from '../../databases/postgres/quote.js';
+import { named, type PostgresClient, type PostgresRow, WAIT_FOR_DISK } from '../../databases/postgres/client.js';
 import type { OrderStatus } from '../cancellation.js';
 import type { OrderId } from '../order.js';
 import { type Attempt, createGroups } from './group.js';
-import type { OrderTable } from './table.js';
+import { type OrderTable, quoteText } from './table.js';
 
 /** Stands for all of the embedding program's own statuses, which this service treats alike. */
 const OTHER_STATUS: OrderStatus = 'other';
@@ -13,17 +12,11 @@ const OTHER_STATUS: OrderStatus = 'other';
  * rule of the table can make it wait.
  */
 const LOCK_MS = 100;
-const SET_LOCK_TIMEOUT = `set_config('lock_timeout', '${LOCK_MS}', true) <> ''`;
 
 /**
  * Creates a function that changes the status of an order to `next`. `decide` receives the present
  * status and returns the outcome. The status changes only if the outcome equals `next`. Concurrent
  * calls share one statement.
- *
- * The statement locks the row before it reads the status. An UPDATE with the status in its
- * condition would be simpler. But if the UPDATE changed no row, the outcome would come from the
- * statement's snapshot. Under READ COMMITTED, the snapshot may be outdated: it may show an order as
- * pending that has just been shipped.
  */
 export function createTransition<Outcome extends string>(
   client: PostgresClient,
@@ -35,8 +28,10 @@ export function createTransition<Outcome extends string>(
   const texts = [...statuses.keys()];
   const from = texts.filter((text) => decide(statuses.get(text)) === next).map(quoteText);
   const to = texts.find((text) => statuses.get(text) === next) ?? next;
-  const one = statementForOne(table, from, quoteText(to));
-  const several = statementForSeveral(table, from, quoteText(to));
+  const one = named(statementFor('$1::text::int8', table, from, quoteText(to)));
+  // This statement is not prepared, because a plan made for a small table would read the whole
+  // table even after the table has grown.
+  const several = statementFor('unnest($1::text::int8[])', table, from, quoteText(to));
 
   /** Reads the reply about one order. It has no row if the order does not exist. */
   function read(id: OrderId, row: PostgresRow | undefined): Attempt<Outcome> {
@@ -50,44 +45,31 @@ export function createTransition<Outcome extends string>(
     return { outcome };
   }
 
-  return createGroups<Outcome>({
-    one: async (id) => read(id, (await queryOften(client, one, [`${id}`])).rows[0]),
-
-    async several(ids) {
-      // This statement is not prepared, because a plan made for a small table would read the whole
-      // table even after the table has grown.
-      const { rows } = await client.query(several, [`{${ids.join(',')}}`]);
-      const found = new Map(rows.map((row) => [String(row['id']), row]));
-      return (id) => {
-        const attempt = read(id, found.get(`${id}`));
-        // If the group has another call for this order, that call finds the new status.
-        if (attempt !== 'locked' && attempt.outcome === next) found.set(`${id}`, { status: to });
-        return attempt;
-      };
-    },
+  return createGroups<Outcome>(async (ids) => {
+    const statement = ids.length === 1 ? { ...one, values: [`${ids}`] } : { text: several, values: [`{${ids}}`] };
+    const { rows } = await client.query(statement);
+    const found = new Map(rows.map((row) => [String(row['id']), row]));
+    return (id) => {
+      const attempt = read(id, found.get(`${id}`));
+      // If the group has another call for this order, that call finds the new status.
+      if (attempt !== 'locked' && attempt.outcome === next) found.set(`${id}`, { status: to });
+      return attempt;
+    };
   });
 }
 
-// Both statements return a row for each order that exists. Its `found` is '0' if another transaction
-// has locked the order, otherwise '1'.
-
-function statementForOne({ table, id, status }: OrderTable, from: readonly string[], to: string): string {
-  return `WITH found AS (
-      SELECT o.${id} AS id, o.${status}::text AS status FROM ${table} AS o WHERE o.${id} = $1::text::int8
-      FOR NO KEY UPDATE SKIP LOCKED),
-    changed AS (
-      UPDATE ${table} AS o SET ${status} = ${to} FROM found
-      WHERE o.${id} = found.id AND found.status IN (${from}) AND ${SET_LOCK_TIMEOUT} RETURNING 1)
-    SELECT '1' AS found, status, (SELECT count(*) FROM changed)::text AS changed, ${WAIT_FOR_DISK} FROM found
-    UNION ALL
-    SELECT '0', NULL, '0', NULL WHERE NOT EXISTS (SELECT FROM found)
-      AND EXISTS (SELECT FROM ${table} AS o WHERE o.${id} = $1::text::int8)`;
-}
-
-/** Locks the rows in the sequence of the given ids, which is ascending. */
-function statementForSeveral({ table, id, status }: OrderTable, from: readonly string[], to: string): string {
+/**
+ * Returns a statement that locks the rows of the given ids in their sequence, reads their statuses
+ * and changes them. It returns a row for each order that exists. Its `found` is '0' if another
+ * transaction has locked the order, otherwise '1'.
+ *
+ * An UPDATE with the status in its condition would be simpler. But if the UPDATE changed no row, the
+ * outcome would come from the statement's snapshot. Under READ COMMITTED, the snapshot may be
+ * outdated: it may show an order as pending that has just been shipped.
+ */
+function statementFor(ids: string, { table, id, status }: OrderTable, from: readonly string[], to: string): string {
   return `WITH asked AS MATERIALIZED (
-      SELECT id FROM unnest(CASE WHEN ${SET_LOCK_TIMEOUT} THEN $1::text::int8[] END) AS id),
+      SELECT id FROM (SELECT ${ids} AS id) AS given WHERE set_config('lock_timeout', '${LOCK_MS}', true) <> ''),
     found AS (
       SELECT asked.id AS asked, o.id, o.status FROM asked CROSS JOIN LATERAL (
         SELECT o.${id} AS id, o.${status}::text AS status FROM ${table} AS o WHERE o.${id} = asked.id

@@ -1,4 +1,4 @@
-import { type PostgresClient, queryOften, WAIT_FOR_DISK } from '../../databases/postgres/client.js';
+import { named, type PostgresClient, WAIT_FOR_DISK } from '../../databases/postgres/client.js';
 import type { Schemas } from '../../databases/postgres/migration.js';
 import { type Clock, createSystemClock } from '../../limits/clock.js';
 import { readKeyRecord } from './key-record.js';
@@ -14,6 +14,8 @@ export const KEYS_SCHEMA: Schemas = {
 };
 
 const SELECT = 'SELECT id, name, plan, per_minute::text, per_day::text, created_at, revoked_at FROM store_orders_keys';
+
+const SELECT_VALID = named(`${SELECT} WHERE digest = $1::text AND revoked_at IS NULL`);
 
 /** Reads a plan from the JSON in parameter 2. A field that is absent becomes NULL. */
 const GIVEN_PLAN = `SELECT name, "perMinute", "perDay"
@@ -55,25 +57,26 @@ export function createPostgresKeyRing(
   clock: Pick<Clock, 'nowMs'> = createSystemClock(),
 ): KeyRing {
   async function change(statement: string, id: string, value: string): Promise<KeyChange> {
-    const [row] = (await pool.query(statement, [id, value])).rows;
+    const [row] = (await pool.query({ text: statement, values: [id, value] })).rows;
     if (row === undefined) return 'not_found';
     return row['changed'] === '1' ? 'changed' : 'already_revoked';
   }
 
   const table: KeyReads & KeyWrites = {
     async byDigest(digest) {
-      const [row] = (await queryOften(pool, `${SELECT} WHERE digest = $1::text AND revoked_at IS NULL`, [digest])).rows;
+      const [row] = (await pool.query({ ...SELECT_VALID, values: [digest] })).rows;
       return row && readKeyRecord(row);
     },
 
     async get(id) {
-      const [row] = (await pool.query(`${SELECT} WHERE id = $1::text`, [id])).rows;
+      const [row] = (await pool.query({ text: `${SELECT} WHERE id = $1::text`, values: [id] })).rows;
       return row && readKeyRecord(row);
     },
 
-    isEmpty: async () => (await pool.query('SELECT 1 FROM store_orders_keys LIMIT 1')).rows.length === 0,
-    list: async () => (await pool.query(`${SELECT} ORDER BY seq`)).rows.map(readKeyRecord),
-    add: ({ plan, ...rest }, digest) => pool.query(INSERT, [JSON.stringify(rest), JSON.stringify(plan), digest]),
+    isEmpty: async () => (await pool.query({ text: 'SELECT 1 FROM store_orders_keys LIMIT 1' })).rows.length === 0,
+    list: async () => (await pool.query({ text: `${SELECT} ORDER BY seq` })).rows.map(readKeyRecord),
+    add: ({ plan, ...rest }, digest) =>
+      pool.query({ text: INSERT, values: [JSON.stringify(rest), JSON.stringify(plan), digest] }),
     setPlan: (id, plan) => change(SET_PLAN, id, JSON.stringify(plan)),
     setDigest: (id, digest) => change(SET_DIGEST, id, digest),
     setRevoked: (id, revokedAt) => change(SET_REVOKED, id, revokedAt),

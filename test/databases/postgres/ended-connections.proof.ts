@@ -23,7 +23,6 @@ describe('connections that PostgreSQL ends in its first packet', { skip: missing
   }
 
   const CALLS: Readonly<Record<string, (data: Storage) => Promise<unknown>>> = {
-    'a list': async ({ orders }) => read(await orders.list()),
     'an export': ({ records }) => read(records()),
     'an import': ({ importRecords }) => importRecords(batches(), true),
   };
@@ -33,9 +32,11 @@ describe('connections that PostgreSQL ends in its first packet', { skip: missing
       const opened = await openPostgresStorage(url, { create: true });
       assert.ok(opened.ok);
       t.after(opened.data.close);
-      await opened.data.orders.put(Array.from({ length: MANY }, (_, id) => ({ id })));
       proxy.endsAtOnce = true;
-      await assert.rejects(call(opened.data), /the server is stopping or starting|the connection was lost/);
+      await assert.rejects(
+        call(opened.data),
+        /^Error: terminating connection|the connection was lost|Connection terminated/,
+      );
       proxy.endsAtOnce = false;
       await call(opened.data);
     });

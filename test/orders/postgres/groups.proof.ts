@@ -18,9 +18,9 @@ describe('simultaneous cancels in PostgreSQL', { skip: missingEngine }, async ()
     const pool = engine.pool(options);
     const asked: string[][] = [];
     const client: PostgresClient = {
-      query(text, values = []) {
-        asked.push(values);
-        return pool.query(text, values);
+      query(statement) {
+        asked.push(statement.values ?? []);
+        return pool.query(statement);
       },
     };
     await createPostgresOrderStore(pool).migrate();

@@ -171,14 +171,12 @@ describe('the order store over a table of the embedding program in PostgreSQL', 
 
   const columns = { id: 'id', status: 'status' };
   for (const [table, message] of [
-    [{ table: '', columns }, 'table: expected a name of 1 to 63 bytes'],
+    [{ table: '', columns }, 'table: expected a name'],
+    [{ table: 'shop.', columns }, 'table: expected a name'],
     [{ columns }, 'table.table: missing'],
-    [{ table: 'a.b.c', columns }, 'table: expected "table" or "schema.table"'],
-    [{ table: 'ä'.repeat(32), columns }, 'table: expected a name of 1 to 63 bytes'],
     [{ table: 'a' }, 'table.columns: missing'],
     [{ table: 'a', columns: { id: 'id' } }, 'columns.status: missing'],
-    [{ table: 'a', columns: { ...columns, id: '' } }, 'columns.id: expected a name of 1 to 63 bytes'],
-    [{ table: 'a', columns: { ...columns, petId: 'a\0' } }, 'columns.petId: expected a name of 1 to 63 bytes'],
+    [{ table: 'a', columns: { ...columns, id: '' } }, 'columns.id: expected a name'],
     [{ table: 'a', columns, statuses: null }, 'statuses: expected an object with pending, shipped, cancelled'],
     [{ table: 'a', columns, statuses: { pending: [] } }, 'statuses.pending: expected at least one string'],
     [{ table: 'a', columns, statuses: { shipped: 1 } }, 'statuses.shipped: expected strings'],

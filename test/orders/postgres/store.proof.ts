@@ -17,9 +17,9 @@ function migrated(engine: Engine): PostgresPool {
   const pool = engine.pool();
   const ready = createPostgresOrderStore(pool).migrate();
   return {
-    async query(text, values) {
+    async query(statement) {
       await ready;
-      return pool.query(text, values);
+      return pool.query(statement);
     },
     async connect() {
       await ready;

@@ -73,40 +73,6 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
     assert.equal(client.asked, 0);
   });
 
-  test('a request that begins after its own process has changed the key gets the new state of the key', async (t) => {
-    const { ring, client } = await open(t);
-    const { key, id } = await ring.create({ name: 'pro' });
-    const { held, release } = gate();
-    client.late = held;
-    const early = ring.authenticate(key);
-    client.late = undefined;
-    await client.idle();
-    await ring.setPlan(id, { name: 'free' });
-    const later = ring.authenticate(key);
-    release();
-    assert.equal((await early)?.plan.name, 'pro');
-    assert.equal((await later)?.plan.name, 'free');
-    assert.equal((await ring.authenticate(key))?.plan.name, 'free');
-  });
-
-  test('if a look-up takes longer than a second, later requests do not wait for its outdated result', async (t) => {
-    const { ring, other, client, clock } = await open(t);
-    const { key, id } = await ring.create({ name: 'pro' });
-    await ring.authenticate(key);
-    const { held, release } = gate();
-    clock.advance(1_000);
-    client.late = held;
-    const early = ring.authenticate(key);
-    client.late = undefined;
-    await client.idle();
-    await other.revoke(id);
-    clock.advance(1_000);
-    assert.equal(await ring.authenticate(key), undefined);
-    release();
-    assert.equal((await early)?.id, id);
-    assert.equal(await ring.authenticate(key), undefined, 'the outdated result is not trusted');
-  });
-
   test('two processes can change keys concurrently without losing a change, and a key is revoked only once', async (t) => {
     const { ring, other } = await open(t);
     const keys = await Promise.all(Array.from({ length: 20 }, () => ring.create({ name: 'free' })));
@@ -153,7 +119,8 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
 
   test('a change is noticed by servers of version 0.1.0, which look for a new revision', async (t) => {
     const { ring, client } = await open(t);
-    const revision = async () => (await client.query('SELECT revision FROM store_orders_keys_revision')).rows[0];
+    const revision = async () =>
+      (await client.query({ text: 'SELECT revision FROM store_orders_keys_revision' })).rows[0];
     const { id } = await ring.create({ name: 'pro' });
     await ring.setPlan(id, { name: 'free' });
     const first = await revision();
@@ -174,12 +141,4 @@ async function preparedDatabase(engine: Engine): Promise<string> {
   assert.ok(open.ok);
   await open.data.close();
   return url;
-}
-
-function gate() {
-  let release = () => {};
-  const held = new Promise<void>((resolve) => {
-    release = resolve;
-  });
-  return { held, release };
 }

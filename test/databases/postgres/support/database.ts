@@ -38,11 +38,11 @@ export function watchedPool(t: TestContext, connectionString: string, options?: 
   const client: WatchedClient = {
     asked: 0,
     late: undefined,
-    async query(text, values) {
+    async query(statement) {
       client.asked++;
       const { late } = client;
       open++;
-      const result = await pool.query(text, values).finally(() => open--);
+      const result = await pool.query(statement).finally(() => open--);
       await late;
       return result;
     },
