@@ -19,10 +19,14 @@ const CAUSES: Readonly<Record<string, string>> = {
   '57014': 'the statement took too long, so the server cancelled it; does another transaction hold a lock?',
 };
 
+/** Matches errors of `pg` that have no code. */
+const LOST = /^Connection terminated|^Client has encountered a connection error/;
+
 /** Returns why something failed: the cause, if it is known, and the driver's message. */
 export function explain(error: unknown): string {
-  const cause = CAUSES[codeOf(error)];
-  return cause === undefined ? messageOf(error) : `${cause} (${messageOf(error)})`;
+  const message = messageOf(error);
+  const cause = CAUSES[codeOf(error)] ?? (LOST.test(message) ? 'the connection was lost' : undefined);
+  return cause === undefined ? message : `${cause} (${message})`;
 }
 
 /** Wraps a pool so that its errors have a message for the operator. They keep their code. */

@@ -155,7 +155,7 @@ describe('the program with a PostgreSQL database', { skip: missingEngine }, asyn
       [
         withUser,
         1,
-        /cannot open the database postgres:\/\/%2F\S+: the server refuses this user \(password authentication failed for user "ann"\)/,
+        /cannot open the database postgres:\/\/%2F\S+: password authentication failed for user "ann"/,
       ],
       [`${withUser}x`.replace('test', 'absent'), 1, /cannot open the database postgres:\/\//],
       [
