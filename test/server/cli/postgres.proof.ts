@@ -152,11 +152,7 @@ describe('the program with a PostgreSQL database', { skip: missingEngine }, asyn
     await client.query(`DROP ROLE IF EXISTS ann; CREATE ROLE ann LOGIN PASSWORD '${PASSWORD}x'`);
     const withUser = url.replace('postgres@', `ann:${WRITTEN}@`);
     const rows: readonly (readonly [url: string, code: number, says: RegExp])[] = [
-      [
-        withUser,
-        1,
-        /cannot open the database postgres:\/\/%2F\S+: password authentication failed for user "ann"/,
-      ],
+      [withUser, 1, /cannot open the database postgres:\/\/%2F\S+: password authentication failed for user "ann"/],
       [`${withUser}x`.replace('test', 'absent'), 1, /cannot open the database postgres:\/\//],
       [
         `postgres://ann:${WRITTEN}@127.0.0.1:1/shop`,
