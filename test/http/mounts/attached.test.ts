@@ -1,15 +1,23 @@
 import assert from 'node:assert/strict';
-import { createServer } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import { after, before, suite, test } from 'node:test';
-import type { ErrorCode } from 'store-orders';
+import Koa from 'koa';
+import type { ErrorCode, OrderServiceOptions } from 'store-orders';
 import { nodeHandler } from 'store-orders/handler';
+import { koaMiddleware } from 'store-orders/koa';
 import { createOrderServer } from 'store-orders/server';
 import { assertError, trioOf } from '../support/answer.js';
-import { exchange, open, readText } from '../support/raw-socket.js';
-import { authenticate, createShop, KEY, ORDERS, type Shop } from '../support/shop.js';
+import { exchange, open, readAll, readText } from '../support/raw-socket.js';
+import { authenticate, createShop, KEY, ORDERS } from '../support/shop.js';
 import { listening, type Mounted } from './support/mount.js';
 
 const AUTHORIZATION = KEY.join(': ');
+const request = (line: string, ...fields: readonly string[]) =>
+  [`${line} HTTP/1.1`, 'Host: a', AUTHORIZATION, ...fields, '', ''].join('\r\n');
+const cancel = (...fields: readonly string[]) => request(`DELETE ${ORDERS}/1`, ...fields);
+const CHUNKED = 'Transfer-Encoding: chunked';
+const GARBAGE = 'NONSENSE\r\n\r\n';
+
 const lines = (...all: readonly string[]) => `${all.join('\r\n')}\r\n\r\n`;
 const CLOSE = 'Connection: close';
 const many = (count: number) => Array.from({ length: count }, (_, index) => `a${index}: `);
@@ -38,69 +46,149 @@ const REFUSED: readonly (readonly [name: string, code: ErrorCode, request: strin
   ],
 ];
 
-const EXPECTING = lines(`DELETE ${ORDERS}/1 HTTP/1.1`, 'Host: a', AUTHORIZATION, 'Expect: foo', CLOSE);
-
-const SERVERS = {
-  'the mount': ({ service }: Shop) => {
-    const handle = nodeHandler(service);
+const SERVERS: Readonly<Record<string, (options: OrderServiceOptions) => Server>> = {
+  nodeHandler: (options) => {
+    const handle = nodeHandler(createShop(options).service);
     return handle.attach(createServer(handle));
   },
-  'the program': ({ store, limiter }: Shop) => createOrderServer({ store, limiter, authenticate }),
+  'koaMiddleware on an attached server': (options) => {
+    const { service } = createShop(options);
+    return nodeHandler(service).attach(createServer(new Koa().use(koaMiddleware(service)).callback()));
+  },
+  createOrderServer: createOrderServer,
 };
 
+const portOf = ({ origin }: Mounted) => Number(new URL(origin).port);
+const later = () => new Promise<void>((resolve) => setTimeout(resolve, 5));
+
 for (const [name, create] of Object.entries(SERVERS)) {
-  suite(`by ${name}`, () => {
-    const shop = createShop();
-    let mounted: Mounted;
-    let port: number;
-    before(async () => {
-      mounted = await listening(create(shop));
-      port = Number(new URL(mounted.origin).port);
-    });
-    after(() => mounted.close());
-
-    for (const [what, code, request] of REFUSED) {
-      test(`${what} gets ${code} with the X-RateLimit-* fields, and the connection is closed`, async () => {
-        const { answers } = await exchange(port, request);
-        assert.equal(answers.length, 1);
-        assertError(answers[0] ?? assert.fail(), code);
-        assert.equal(answers[0]?.fields.get('connection'), 'close');
+  for (const kind of ['synchronous', 'asynchronous'] as const) {
+    suite(`${name} over a store that is ${kind}`, () => {
+      const shop = createShop();
+      const cancelled: bigint[] = [];
+      const store = {
+        list: () => [],
+        cancel: (id: bigint) => {
+          cancelled.push(id);
+          return kind === 'synchronous' ? ('cancelled' as const) : later().then(() => 'cancelled' as const);
+        },
+      };
+      let server: Mounted;
+      before(async () => {
+        server = await listening(create({ store, limiter: shop.limiter, authenticate }));
       });
-    }
+      after(() => server.close());
 
-    test('CONNECT after a finished request gets no response, because the connection is closed', async () => {
-      const { answers } = await exchange(
-        port,
-        lines(`GET ${ORDERS} HTTP/1.1`, 'Host: a', AUTHORIZATION) + REFUSED[0]?.[2],
-      );
-      assert.deepEqual(
-        answers.map(({ status }) => status),
-        [200],
-      );
-    });
-
-    test('an unknown value of the Expect field is ignored', async () => {
-      const { answers } = await exchange(port, EXPECTING);
-      assert.equal(answers[0]?.status, 204);
-      assert.equal(trioOf(answers[0]).limit, 1_000);
-    });
-
-    test('an invalid Host gets a 400 on every path', async () => {
-      for (const path of [ORDERS, '/', '/healthz', '/readyz', '/docs', '/openapi.json', `${ORDERS}/1`]) {
-        for (const host of ['a b/c?d', '127.0.0.1/path', 'user@host', 'a, b', '', 'a\r\nHost: a']) {
-          const { answers } = await exchange(port, lines(`GET ${path} HTTP/1.1`, `Host: ${host}`));
-          assertError(answers[0] ?? assert.fail(path), 'bad_request');
-        }
+      /** Returns the responses, after the server has closed the connection. */
+      async function answersTo(...pieces: readonly string[]) {
+        cancelled.length = 0;
+        return (await exchange(portOf(server), ...pieces)).answers;
       }
+
+      for (const coding of [
+        'xchunked',
+        'identity',
+        'gzip',
+        'chunked, identity',
+        'chunked\r\nTransfer-Encoding: gzip',
+      ]) {
+        test(`a request whose last transfer coding is not chunked gets 400 and cancels nothing: ${JSON.stringify(coding)}`, async () => {
+          const before = trioOf((await answersTo(request(`GET ${ORDERS}`, 'Connection: close')))[0] ?? assert.fail());
+          const answers = await answersTo(`${cancel(`Transfer-Encoding: ${coding}`)}0\r\n\r\n`);
+          assert.equal(answers.length, 1);
+          assertError(answers[0] ?? assert.fail(), 'bad_request');
+          assert.deepEqual(cancelled, []);
+          const after = trioOf((await answersTo(request(`GET ${ORDERS}`, 'Connection: close')))[0] ?? assert.fail());
+          assert.equal(before.remaining - after.remaining, 1, 'the key is not charged');
+        });
+      }
+
+      for (const [mistake, content] of [
+        ['a chunk size that is no number', `${cancel(CHUNKED)}zz\r\nhello\r\n0\r\n\r\n`],
+        ['a chunk that is longer than its size', `${cancel(CHUNKED)}1\r\nhello\r\n0\r\n\r\n`],
+        ['a request hidden in a malformed chunk', `${cancel(CHUNKED)}\r\n${request(`DELETE ${ORDERS}/2`)}`],
+      ] as const) {
+        test(`content with a mistake does not change the response: ${mistake}`, async () => {
+          for (const pieces of [[content], [content.slice(0, -20), content.slice(-20)]]) {
+            const answers = await answersTo(...pieces);
+            assert.deepEqual(
+              answers.map(({ status, fields }) => [status, fields.get('connection')]),
+              [[204, 'close']],
+            );
+            assert.deepEqual(cancelled, [1n]);
+          }
+        });
+      }
+
+      test('all complete requests before malformed bytes get their responses, then the connection closes', async () => {
+        const answers = await answersTo(
+          cancel() + request(`DELETE ${ORDERS}/2`) + request(`DELETE ${ORDERS}/3`) + GARBAGE,
+        );
+        assert.deepEqual(
+          answers.map(({ status }) => status),
+          [204, 204, 204],
+        );
+        assert.deepEqual(cancelled, [1n, 2n, 3n]);
+      });
+
+      test('a cancel before a CONNECT gets its response', async () => {
+        const answers = await answersTo(cancel() + request('CONNECT a:443'));
+        assert.deepEqual([answers.map(({ status }) => status), cancelled], [[204], [1n]]);
+      });
+
+      test('a client that closes its sending half after its requests gets all responses', async () => {
+        cancelled.length = 0;
+        const socket = open(portOf(server), cancel() + cancel() + cancel());
+        socket.end();
+        const { answers } = await readAll(socket);
+        assert.deepEqual([answers.map(({ status }) => status), cancelled.length], [[204, 204, 204], 3]);
+      });
+
+      test('a client that closes its sending half during a request gets a 400, and its connection is closed', async () => {
+        cancelled.length = 0;
+        const socket = open(portOf(server), cancel().slice(0, -2));
+        socket.end();
+        assert.equal((await readAll(socket)).answers[0]?.status, 400);
+        const silent = open(portOf(server));
+        silent.end();
+        assert.deepEqual([(await readAll(silent)).answers, cancelled], [[], []]);
+      });
+
+      for (const [what, code, refused] of REFUSED) {
+        test(`${what} gets ${code} with the X-RateLimit-* fields, and the connection is closed`, async () => {
+          const answers = await answersTo(refused);
+          assert.equal(answers.length, 1);
+          assertError(answers[0] ?? assert.fail(), code);
+          assert.equal(answers[0]?.fields.get('connection'), 'close');
+        });
+      }
+
+      test('an unknown value of the Expect field is ignored', async () => {
+        const answers = await answersTo(cancel('Expect: foo', CLOSE));
+        assert.equal(answers[0]?.status, 204);
+      });
     });
-  });
+  }
 }
 
+test('an invalid Host gets a 400 on every path', async (t) => {
+  for (const name of ['nodeHandler', 'createOrderServer']) {
+    const { store, limiter } = createShop();
+    const server = await listening(SERVERS[name]?.({ store, limiter, authenticate }) ?? assert.fail());
+    t.after(server.close);
+    for (const path of [ORDERS, '/', '/healthz', '/docs', `${ORDERS}/1`]) {
+      for (const host of ['a b/c?d', '127.0.0.1/path', 'user@host', 'a, b', '', 'a\r\nHost: a']) {
+        const { answers } = await exchange(portOf(server), lines(`GET ${path} HTTP/1.1`, `Host: ${host}`));
+        assertError(answers[0] ?? assert.fail(path), 'bad_request');
+      }
+    }
+  }
+});
+
 test('even without attach(), a request with a second Authorization field after a thousand others gets a 431', async (t) => {
-  const { service } = createShop();
-  const { origin, close } = await listening(createServer(nodeHandler(service)));
-  t.after(close);
+  const server = await listening(createServer(nodeHandler(createShop().service)));
+  t.after(server.close);
   const [, , request = ''] = REFUSED.find(([name]) => name.startsWith('a second Authorization')) ?? [];
   // On Node.js 20 the handler sends this 431. From Node.js 22 on, Node.js itself sends it.
-  assert.match(await readText(open(Number(new URL(origin).port), request)), /^HTTP\/1\.1 431 /);
+  assert.match(await readText(open(portOf(server), request)), /^HTTP\/1\.1 431 /);
 });
