@@ -5,7 +5,7 @@ import type { Principal } from '../admission.js';
 import type { FetchMountOptions } from '../mounts/fetch.js';
 import { headOf, ipOf, toResponse } from '../mounts/fetch-conversion.js';
 import { frameworkAddress, type NodeMountOptions, type NodeRequest, originalHead } from '../mounts/node.js';
-import { send } from '../mounts/node-reply.js';
+import { isOver, send } from '../mounts/node-reply.js';
 import { forEachField } from '../reply.js';
 import type { Guard, GuardOutcome } from './guard.js';
 
@@ -34,10 +34,7 @@ export function nodeGuard(
         send(response, outcome.reply);
         return;
       }
-      // The client has hung up, or other code has already responded. After a hang-up, the socket of
-      // an HTTP/2 response is `undefined`. The socket of an HTTP/1 response is not checked: it is
-      // also `null` while an earlier response is being sent.
-      if (response.headersSent || response.destroyed || ('stream' in response && response.socket === undefined)) return;
+      if (isOver(response)) return;
       const { principal, headers } = outcome;
       principals.set(request, principal);
       forEachField(headers, (name, value) => void response.setHeader(name, value));

@@ -1,7 +1,5 @@
 import { ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { setImmediate } from 'node:timers/promises';
 import { forEachField, type Reply } from '../reply.js';
 import { stopReading } from './pipelining.js';
@@ -15,10 +13,12 @@ interface NodeResponse extends NodeJS.WritableStream {
   statusCode: number;
   readonly destroyed: boolean;
   readonly headersSent: boolean;
+  readonly socket?: unknown;
   readonly writableLength: number;
   getHeader(name: string): unknown;
   setHeader(name: string, value: string): unknown;
   writeHead(status: number, headers?: string[]): unknown;
+  destroy(error: Error): unknown;
   end(body?: unknown, encoding?: BufferEncoding | (() => void)): this;
 }
 
@@ -28,9 +28,8 @@ interface NodeResponse extends NodeJS.WritableStream {
 export function send(response: NodeResponse, reply: Reply): void | Promise<void> {
   const { status, headers, body, isAddressOverLimit } = reply;
   const pieces = typeof body === 'object' && Symbol.asyncIterator in body ? body : undefined;
-  if (response.destroyed || response.headersSent) {
-    // The client has hung up, or the host has already responded. The store can stop reading the
-    // list.
+  if (isOver(response)) {
+    // The store can stop reading the list.
     pieces?.[Symbol.asyncIterator]()
       .return?.()
       .then(undefined, () => {});
@@ -40,7 +39,8 @@ export function send(response: NodeResponse, reply: Reply): void | Promise<void>
   writeHead(response, status, withVary(headers, response.getHeader('Vary')));
   let sent: Promise<void> | undefined;
   if (pieces !== undefined) {
-    sent = pipeline(Readable.from(inTurns(pieces)), response).catch(() => {
+    sent = sendInTurns(response, pieces).catch((error: Error) => {
+      response.destroy(error);
       // An emulation of node:http may have no connection to close. It sends the response only after
       // the handler has ended, so the status can still be changed to 500.
       response.statusCode = 500;
@@ -54,12 +54,37 @@ export function send(response: NodeResponse, reply: Reply): void | Promise<void>
   return sent;
 }
 
-/** Yields one piece in each pass of the event loop, so that other requests need not wait long. */
-async function* inTurns(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
+/**
+ * Reports whether the client has hung up, or the host has already responded. After a hang-up, the
+ * socket of an HTTP/2 response is `undefined`.
+ */
+export function isOver(response: NodeResponse): boolean {
+  return response.destroyed || response.headersSent || ('stream' in response && response.socket === undefined);
+}
+
+/**
+ * Sends the pieces as fast as the client takes them. Rejects if they fail. One piece is written in
+ * each pass of the event loop, so that other requests need not wait long. With the `pipeline` of
+ * Node.js, each response would take 0.1 ms of processor time more.
+ */
+async function sendInTurns(response: NodeResponse, pieces: AsyncIterable<Uint8Array>): Promise<void> {
+  let isClosed = false;
+  let proceed = () => {};
+  response.on('drain', () => proceed());
+  response.once('close', () => {
+    isClosed = true;
+    proceed();
+  });
   for await (const piece of pieces) {
-    yield piece;
+    if (isClosed || response.destroyed) return;
+    if (response.write(piece) === false) {
+      await new Promise<void>((resolve) => {
+        proceed = resolve;
+      });
+    }
     await setImmediate();
   }
+  response.end();
 }
 
 /** Closes the connection if nothing is sent on it for two minutes, or for the host's own timeout. */
