@@ -34,30 +34,12 @@ export function propertyText(json: Json | undefined, name: string): string {
   return String(property(json, name) ?? '');
 }
 
-/**
- * Returns the first example of a schema. If it has no examples, returns the first allowed value, or
- * an empty string if every value is allowed.
- */
+/** Returns the first example of a schema. */
 export function exampleOf(schema: Json): Json {
-  const values = property(schema, 'examples') ?? property(schema, 'enum');
+  const values = property(schema, 'examples');
   return Array.isArray(values) ? values[0] : '';
 }
 
 export function examplesOf({ content }: OpenApiResponse): readonly Json[] {
   return Object.values(content?.['application/json'].examples ?? {}).map(({ value }) => value);
-}
-
-/** Returns the Error objects among the examples of all responses, sorted by status. */
-export function errorsOf({ components, 'x-responses-elsewhere': elsewhere }: OpenApiDocument): readonly Json[] {
-  return [...Object.values(components.responses), ...Object.values(elsewhere)]
-    .flatMap(examplesOf)
-    .filter((example) => property(example, 'code') !== undefined)
-    .sort((one, other) => Number(property(one, 'status')) - Number(property(other, 'status')));
-}
-
-/** Returns the response to which a `$ref` points. */
-export function responseAt({ components }: OpenApiDocument, $ref: string): OpenApiResponse {
-  const response = components.responses[$ref.split('/').at(-1) ?? ''];
-  if (response === undefined) throw new TypeError(`the document has no ${$ref}`);
-  return response;
 }

@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { digestOf } from '../../http/list/body.js';
 import { createRepresentations, type Representations } from '../../http/list/representations.js';
 
@@ -28,42 +29,37 @@ export function readDocsFiles(basePath: string | undefined): ReadonlyMap<string,
   // Every module of orders/ that a browser script imports, also indirectly.
   const modules = ['json', 'fields', 'order', 'date-time'].map((name) => `orders/${name}.js`);
   const scripts = [...modules, 'server/docs/highlight.js', ...browser];
-  // These modules are loaded at the first request. Loading them at the start would slow it down.
+  // The modules of the OpenAPI document are loaded at the first request. Loading them at the start
+  // would slow it down.
   const openApi = async () => {
     const { createOpenApiDocument, serializeOpenApiDocument } = await import('../../http/openapi/document.js');
     return serializeOpenApiDocument(createOpenApiDocument({ basePath }));
   };
   const page = async () => {
-    const [{ createOpenApiDocument }, { renderPage }] = await Promise.all([
-      import('../../http/openapi/document.js'),
-      import('./page.js'),
-    ]);
+    const { createOpenApiDocument } = await import('../../http/openapi/document.js');
+    const { renderPage } = await import('./page.js');
     return renderPage(createOpenApiDocument({ basePath }), scripts);
   };
   return new Map([
     ['/openapi.json', docsFile('application/json', openApi)],
     ['/docs', docsFile('text/html; charset=utf-8', page)],
-    ['/docs/icon.svg', docsFile('image/svg+xml', () => read('server/docs/assets/icon.svg'))],
-    ...['base', 'layout', 'console'].map(
-      (name) =>
-        [
-          `/docs/${name}.css`,
-          docsFile('text/css; charset=utf-8', () => read(`server/docs/assets/${name}.css`)),
-        ] as const,
-    ),
-    ...scripts.map((path) => [`/docs/${path}`, docsFile('text/javascript; charset=utf-8', () => read(path))] as const),
+    ['/docs/icon.svg', asset('image/svg+xml', 'server/docs/assets/icon.svg')],
+    ['/docs/base.css', asset('text/css; charset=utf-8', 'server/docs/assets/base.css')],
+    ['/docs/layout.css', asset('text/css; charset=utf-8', 'server/docs/assets/layout.css')],
+    ['/docs/console.css', asset('text/css; charset=utf-8', 'server/docs/assets/console.css')],
+    ...scripts.map((path) => [`/docs/${path}`, asset('text/javascript; charset=utf-8', path)] as const),
   ]);
 }
 
-function read(path: string): string {
-  return readFileSync(new URL(path, dist), 'utf8');
+function asset(type: string, path: string): DocsFile {
+  return docsFile(type, () => readFile(new URL(path, dist), 'utf8'));
 }
 
 /** Returns a file whose content is created at the first request, and never changes. */
-function docsFile(type: string, content: () => string | Promise<string>): DocsFile {
+function docsFile(type: string, content: () => Promise<string>): DocsFile {
   let representations: Promise<Representations> | undefined;
   return async (request) => {
-    representations ??= Promise.resolve(content()).then((text) => represent(type, text));
+    representations ??= content().then((text) => represent(type, text));
     return (await representations)(request);
   };
 }

@@ -35,24 +35,16 @@ export function indentJson(json: string): string {
   let depth = 0;
   const newLine = () => `\n${'  '.repeat(depth)}`;
   return json.replace(/"(?:[^"\\]|\\.)*"?|[[{]\s*[\]}]|[[\]{},:]|\s+/g, (token) => {
-    switch (token[0]) {
-      case '[':
-      case '{':
-        if (token.length > 1) return `${token[0]}${token.at(-1)}`;
-        depth++;
-        return token + newLine();
-      case ']':
-      case '}':
-        depth = Math.max(0, depth - 1);
-        return newLine() + token;
-      case ',':
-        return token + newLine();
-      case ':':
-        return ': ';
-      case '"':
-        return token;
-      default:
-        return '';
+    if (token === ':') return ': ';
+    if (token === ',') return token + newLine();
+    if (token === '[' || token === '{') {
+      depth++;
+      return token + newLine();
     }
+    if (token === ']' || token === '}') {
+      depth--;
+      return newLine() + token;
+    }
+    return token.trim();
   });
 }

@@ -64,7 +64,7 @@ ${CONSOLE}
 ${guide(document)}
 ${operations.map((described) => operation(document, basePath, described)).join('\n')}
 ${objects(document)}
-${errorCodes(document)}
+${errorCodes()}
 </main>
 <dialog id="confirm" aria-labelledby="confirm-title">
 <form method="dialog">

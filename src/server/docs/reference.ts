@@ -1,50 +1,39 @@
+import { ERROR_CODES, errorObject } from '../../http/errors.js';
 import type { OpenApiDocument } from '../../http/openapi/document.js';
 import type { OpenApiResponse } from '../../http/openapi/responses.js';
 import type { Json } from '../../http/openapi/schemas.js';
-import {
-  type CallableOperation,
-  errorsOf,
-  exampleOf,
-  examplesOf,
-  properties,
-  property,
-  propertyText,
-  responseAt,
-} from './document-parts.js';
+import { type CallableOperation, exampleOf, examplesOf, properties, property, propertyText } from './document-parts.js';
 import { escapeHtml, jsonBlock, prose, section } from './markup.js';
 import { requestSamples } from './samples.js';
 
 /** Returns the section about an operation: its description, parameters, responses and samples. */
-export function operation(document: OpenApiDocument, basePath: string, described: CallableOperation): string {
-  const { method, path, operationId, summary, description, deprecated, parameters = [], responses } = described;
-  const answers = Object.entries(responses).map(([status, { $ref }]) => [status, responseAt(document, $ref)] as const);
-  const [, response] = answers.find(([status]) => status === '200') ?? [];
-  const exampleOfResponse = response === undefined ? [] : [jsonBlock('Response', examplesOf(response)[0])];
-  const examplePath = path.replace(/\{(\w+)\}/, (_, name) => exampleParameter(parameters, name));
+export function operation({ components }: OpenApiDocument, basePath: string, described: CallableOperation): string {
+  const { method, path, operationId, summary, description, parameters = [], responses } = described;
+  const answers = Object.entries(responses).flatMap(([status, { $ref }]) => {
+    const response = components.responses[$ref.replace('#/components/responses/', '')];
+    return response === undefined ? [] : [{ status, response }];
+  });
+  const exampleResponses = answers
+    .filter(({ status }) => status === '200')
+    .map(({ response }) => jsonBlock('Response', examplesOf(response)[0]));
+  const examplePath = path.replace(/\{\w+\}/, propertyText(parameters[0], 'example'));
   return section(
     operationId,
     summary,
     `<p class="path">${methodMark(method)} <code>${escapeHtml(basePath + path)}</code>
-<span class="mark">${described['x-stability']}</span>${deprecated ? ' <span class="mark">deprecated</span>' : ''}</p>
+<span class="mark">${described['x-stability']}</span></p>
 <p>${prose(description)}</p>
 ${parameters.length === 0 ? '' : fieldList(parameters.map(parameter))}`,
-    [requestSamples(operationId, method, examplePath, basePath), ...exampleOfResponse].join('\n'),
+    [requestSamples(operationId, method, examplePath, basePath), ...exampleResponses].join('\n'),
     `<h3>Responses</h3>
 <dl class="fields wide answers">
-${answers.map(([status, answer]) => answerRow(status, answer)).join('\n')}
+${answers.map(({ status, response }) => answerRow(status, response)).join('\n')}
 </dl>`,
   );
 }
 
 export function methodMark(method: string): string {
   return `<span class="method ${method.toLowerCase()}">${method}</span>`;
-}
-
-function exampleParameter(parameters: readonly Json[], name: string): string {
-  return propertyText(
-    parameters.find((json) => property(json, 'name') === name),
-    'example',
-  );
 }
 
 function answerRow(status: string, response: OpenApiResponse): string {
@@ -90,12 +79,12 @@ function fieldRow(name: string, field: Json, isRequired: boolean, example: Json)
 }
 
 /** Returns every error code with its message, which names the cause and the remedy. */
-export function errorCodes(document: OpenApiDocument): string {
-  const rows = errorsOf(document).map((error) => {
-    const code = propertyText(error, 'code');
-    return `<div><dt><code id="error-${code}">${code}</code> <span>${propertyText(error, 'status')}</span></dt>
-<dd>${escapeHtml(propertyText(error, 'message'))}</dd></div>`;
-  });
+export function errorCodes(): string {
+  const errors = ERROR_CODES.map(errorObject).sort((one, other) => one.status - other.status);
+  const rows = errors.map(
+    ({ code, message, status }) => `<div><dt><code id="error-${code}">${code}</code> <span>${status}</span></dt>
+<dd>${escapeHtml(message)}</dd></div>`,
+  );
   return `<section id="errors" aria-labelledby="errors-title">
 <h2 id="errors-title">Error codes</h2>
 <dl class="fields wide">

@@ -137,11 +137,29 @@ suite('the documentation page', { skip: withoutBrowser }, () => {
         assert.equal(await page.evaluate('document.activeElement.matches(":focus-visible")'), true);
       }
     };
-    await tabTo('key');
+    const order: string[] = [];
+    while (order.at(-1) !== 'order-id') {
+      await page.keyboard.press('Tab');
+      order.push(await focused());
+      assert.ok(order.length < 40);
+    }
+    assert.deepEqual(order.filter(Boolean), ['key', 'key-show', 'list', 'order-id']);
+    await page.keyboard.type('9007199254740992');
+    await page.locator('#key').focus();
     assert.equal(await page.evaluate('getComputedStyle(document.activeElement).outlineStyle'), 'solid');
     await page.keyboard.type('key-1');
     await page.keyboard.press('Enter');
     await page.locator('#answer details').first().waitFor();
+    await tabTo('order-id');
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await page.locator('#answer .status:text("204")').waitFor();
+    assert.equal(store.get(9007199254740992n)?.status, 'cancelled');
+    assert.equal(await focused(), 'order-id', 'the focus returns from the dialog');
+    await page.keyboard.press('Shift+Tab');
+    await page.keyboard.press('Enter');
+    await page.locator('#answer .orders').waitFor();
     await tabTo('Cancel order 9223372036854775807');
     await page.keyboard.press('Enter');
     await page.keyboard.press('Escape');

@@ -36,13 +36,11 @@ export function announce(sentence: string): void {
   byId('announcement', HTMLElement).textContent = sentence;
 }
 
-/**
- * Formats a wait: `42 s`, `3 min 20 s`, `23 h 59 min`. Seconds are rounded up. From two hours on,
- * they are left out.
- */
+/** Formats a wait, rounded up: `42 s`, `3 min 20 s`, and from two hours on `23 h 59 min`. */
 export function duration(ms: number): string {
   const seconds = Math.ceil(ms / 1_000);
-  if (seconds < 120) return `${seconds} s`;
   const minutes = Math.floor(seconds / 60);
-  return minutes < 120 ? `${minutes} min ${seconds % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  if (seconds < 120) return `${seconds} s`;
+  if (minutes < 120) return `${minutes} min ${seconds % 60} s`;
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }

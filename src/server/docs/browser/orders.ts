@@ -2,10 +2,10 @@ import { FIELD_NAMES } from '../../../orders/fields.js';
 import { parseJsonArray } from '../../../orders/json.js';
 import { make, scrollable } from './dom.js';
 
+type OnCancel = (id: string, button: HTMLButtonElement) => void;
+
 /** The maximum number of rows. */
 const SHOWN_ORDERS = 100;
-
-type OnCancel = (id: string, button: HTMLButtonElement) => void;
 
 /**
  * Creates a table from the JSON text of a list of orders. Each row has a button that cancels its
@@ -14,14 +14,10 @@ type OnCancel = (id: string, button: HTMLButtonElement) => void;
 export function renderOrders(text: string, onCancel: OnCancel): Node[] {
   const rows: HTMLTableRowElement[] = [];
   let isCut = false;
-  try {
-    for (const { value } of parseJsonArray(text)) {
-      isCut = rows.length === SHOWN_ORDERS;
-      if (isCut) break;
-      rows.push(renderOrder(value, onCancel));
-    }
-  } catch {
-    return [make('p', 'note', 'This response is not a list of orders.')];
+  for (const { value } of parseJsonArray(text)) {
+    isCut = rows.length === SHOWN_ORDERS;
+    if (isCut) break;
+    rows.push(renderOrder(value, onCancel));
   }
   const orders = `${rows.length} ${rows.length === 1 ? 'order' : 'orders'}`;
   const title = make('h3', '', isCut ? `The first ${orders}` : orders);

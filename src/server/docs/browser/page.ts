@@ -33,14 +33,14 @@ async function request(method: 'GET' | 'DELETE', path: string): Promise<Answer |
   isSending = true;
   update();
   const apiKey = key.value.trim();
-  const answer = await send({ method, url: base + path, apiKey });
+  const answer = await send(method, base + path, apiKey);
   isSending = false;
   // The user may have changed the key since. The response then does not apply to the new key.
   if (typeof answer !== 'string' && apiKey === key.value.trim()) {
     const { status, headers } = answer;
     waitUntilMs = performance.now() + Number(headers.get('Retry-After') ?? 0) * 1_000;
-    const isOfAddress = status === 400 || status === 401 || headers.get('RateLimit-Policy')?.startsWith('"address-');
-    if (headers.has('X-RateLimit-Limit')) updateQuota = showQuota(isOfAddress ? OF_ADDRESS : OF_KEY, headers);
+    const isOfAddress = status === 401 || headers.get('RateLimit-Policy')?.startsWith('"address-');
+    if (headers.has('RateLimit')) updateQuota = showQuota(isOfAddress ? OF_ADDRESS : OF_KEY, headers);
   }
   update();
   return answer;

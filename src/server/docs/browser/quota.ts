@@ -8,28 +8,18 @@ interface QuotaWindow {
   readonly resetAtMs: number;
 }
 
-/**
- * Reads all windows from the fields `RateLimit` and `RateLimit-Policy` of the IETF draft. Without
- * these fields, reads the one window that the fields `X-RateLimit-*` describe.
- */
+/** Reads the windows from the fields `RateLimit` and `RateLimit-Policy` of the IETF draft. */
 function readWindows(headers: Headers): readonly QuotaWindow[] {
   const nowMs = performance.now();
   const policies = (headers.get('RateLimit-Policy') ?? '').matchAll(/"([^"]+)";q=(\d+)/g);
-  const quotas = new Map(Array.from(policies, ([, name = '', quota]) => [name, Number(quota)]));
-  const windows = Array.from(
-    (headers.get('RateLimit') ?? '').matchAll(/"([^"]+)";r=(\d+);t=(\d+)/g),
-    ([, name = '', remaining, seconds]) => ({
-      name,
-      quota: quotas.get(name) ?? Number(remaining),
-      remaining: Number(remaining),
-      resetAtMs: nowMs + Number(seconds) * 1_000,
-    }),
-  );
-  const limit = headers.get('X-RateLimit-Limit');
-  if (windows.length > 0 || limit === null) return windows;
-  const remaining = Number(headers.get('X-RateLimit-Remaining'));
-  const resetAtMs = nowMs + Number(headers.get('X-RateLimit-Reset')) * 1_000 - Date.now();
-  return [{ name: 'in force', quota: Number(limit), remaining, resetAtMs }];
+  const quotas = new Map(Array.from(policies, ([, name, quota]) => [name, Number(quota)]));
+  const windows = (headers.get('RateLimit') ?? '').matchAll(/"([^"]+)";r=(\d+);t=(\d+)/g);
+  return Array.from(windows, ([, name = '', remaining, seconds]) => ({
+    name,
+    quota: quotas.get(name) ?? 0,
+    remaining: Number(remaining),
+    resetAtMs: nowMs + Number(seconds) * 1_000,
+  }));
 }
 
 /**
