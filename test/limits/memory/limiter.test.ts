@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createPlan, type Decision, PLANS, perDay, perMinute } from 'store-orders/limiter';
+import { createPlan, type Decision, perDay, perMinute } from 'store-orders/limiter';
 import { createManualClock } from 'store-orders/testing';
 import { createStatefulLimiter } from '../../../dist/limits/memory/limiter.js';
 
@@ -39,45 +39,15 @@ test('a request takes tokens from both the minute window and the day window, or 
   }
 });
 
-test('after a change of plan, the new plan decides the next request, and tokens taken under the old plan still count', () => {
-  const { limiter } = start();
-  for (let n = 0; n < 50; n++) limiter.take('key', PLANS.free);
-  assert.equal(limiter.take('key', PLANS.pro).inForce.remaining, 300 - 51);
-  for (let n = 51; n < 70; n++) limiter.take('key', PLANS.pro);
-  const { verdict, inForce } = limiter.take('key', PLANS.free);
-  assert.deepEqual([verdict, inForce.remaining], ['over_quota', 0]);
-  assert.equal(limiter.take('key', PLANS.business).inForce.remaining, 1_000 - 71);
-});
-
-test('peek returns the decision that take would return, and does not change the state of the key', () => {
-  const { limiter } = start();
-  for (const key of ['one', 'two']) {
-    for (let n = 0; n < 4; n++) {
-      const before = limiter.inspect(key);
-      const peeked = limiter.peek(key, daily);
-      assert.deepEqual(limiter.inspect(key), before);
-      assert.deepEqual(printed(limiter.take(key, daily)), printed(peeked));
-    }
-  }
-});
-
-test('a key and an address with the same spelling are counted separately', () => {
-  const { limiter } = start();
-  limiter.take('2001:db8::', daily, 2);
-  assert.equal(limiter.take('2001:db8::', strangers).inForce.remaining, 2);
-  limiter.ban('2001:db8::', MINUTE_MS);
-  assert.equal(limiter.take('2001:db8::', strangers).inForce.remaining, 1);
-  assert.equal(limiter.inspect('2001:db8::')?.buckets.length, 1);
-});
-
 for (const strangersCount of [20_000, 200_000]) {
-  test(`a key and an address that are over quota stay over quota during a flood of ${strangersCount} other addresses`, () => {
+  test(`a key and an address that are over quota stay over quota during a flood of ${strangersCount} other addresses and keys`, () => {
     const { clock, limiter } = start();
     limiter.take('key', daily, 2);
     limiter.take('blocked', strangers, 3);
     let refused = 0;
     for (let n = 0; n < strangersCount; n++) {
       if (!limiter.take(`stranger ${n}`, strangers).allowed) refused++;
+      if (!limiter.take(`other ${n}`, daily).allowed) refused++;
       if (n % 4_000 === 0) clock.advance(1);
     }
     assert.equal(limiter.take('key', daily).verdict, 'over_quota');
@@ -88,25 +58,6 @@ for (const strangersCount of [20_000, 200_000]) {
     assert.equal(refused, Math.max(0, strangersCount - 99_999 - 3));
   });
 }
-
-test('during a flood of 200,000 other keys no key is evicted, so a key over quota stays over quota', () => {
-  const { limiter } = start();
-  limiter.take('key', daily, 2);
-  for (let n = 0; n < 200_000; n++) assert.equal(limiter.take(`other ${n}`, daily).verdict, 'within_quota');
-  assert.equal(limiter.take('key', daily).verdict, 'over_quota');
-  for (let n = 0; n < 200_000; n += 777) assert.equal(limiter.take(`other ${n}`, daily).inForce.remaining, 0);
-});
-
-test('when maxAddresses is reached, new addresses share one bucket, and no earlier address loses its bucket', () => {
-  const { limiter } = start(5);
-  for (let n = 0; n < 5; n++) assert.equal(limiter.take(`early ${n}`, strangers).inForce.remaining, 2);
-  assert.deepEqual(
-    Array.from({ length: 5 }, (_, n) => limiter.take(`late ${n}`, strangers).verdict),
-    ['within_quota', 'within_quota', 'within_quota', 'over_quota', 'over_quota'],
-  );
-  assert.equal(limiter.peek('never seen', strangers).verdict, 'over_quota');
-  for (let n = 0; n < 5; n++) assert.equal(limiter.take(`early ${n}`, strangers).inForce.remaining, 1);
-});
 
 test('when maxAddresses is reached, a new address gets its own bucket only after the window of another address has ended', () => {
   const { clock, limiter } = start(100);
@@ -192,14 +143,4 @@ test('the windows, refusals and bans of a key can be saved as JSON and restored 
     assert.deepEqual(state, limiter.inspect('key'));
   }
   assert.equal(limiter.inspect('key')?.ban?.level, 1, 'the requests of this test have banned the key');
-});
-
-test('the state that inspect() returned does not change with later requests', () => {
-  const { limiter } = start();
-  limiter.take('key', daily);
-  const state = limiter.inspect('key');
-  const printed = JSON.stringify(state);
-  limiter.take('key', daily);
-  limiter.ban('key', 1);
-  assert.equal(JSON.stringify(state), printed);
 });
