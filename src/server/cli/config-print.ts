@@ -25,7 +25,7 @@ function printConfig(invocation: Invocation): CommandResult {
       from: source?.label ?? 'default',
     };
   });
-  const table = createTable([{ title: 'SETTING' }, { title: 'VALUE' }, { title: 'FROM' }]);
+  const table = createTable(['SETTING', 'VALUE', 'FROM']);
   const rows = shown.map(({ name, value, from }) => [name, `${value ?? ''}`, from]);
   const json = Object.fromEntries(shown.map(({ name, value, from }) => [name, { value, from }]));
   return done(table(rows).join('\n'), json);

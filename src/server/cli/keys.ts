@@ -60,7 +60,7 @@ export const keyCommands: readonly Command[] = [
     operands: ['KEY_ID'],
     options: STORAGE_OPTIONS,
     examples: ['keys revoke key_0123456789'],
-    run: revokeKey,
+    run: (invocation) => changeKey(invocation, (keys, id) => keys.revoke(id), 'is revoked'),
   },
 ];
 
@@ -94,11 +94,11 @@ function listKeys(invocation: Invocation): Promise<CommandResult> {
     if (keys.length === 0) {
       return done(`no keys; create one: ${commandLine(invocation, 'keys create --plan free')}`, []);
     }
-    const titles = ['KEY', 'CREATED', 'PLAN', 'REVOKED', 'NAME'];
+    const table = createTable(['KEY', 'CREATED', 'PLAN', 'REVOKED', 'NAME']);
     const rows = keys.map(({ id, plan, createdAt, revokedAt = '', name }) => {
       return [id, createdAt, describePlan(plan), revokedAt, name === undefined ? '' : JSON.stringify(name)];
     });
-    return done(createTable(titles.map((title) => ({ title })))(rows).join('\n'), keys.map(listed));
+    return done(table(rows).join('\n'), keys.map(listed));
   });
 }
 
@@ -107,14 +107,10 @@ function setPlan(invocation: Invocation): Promise<CommandResult> {
   return changeKey(invocation, (keys, id) => keys.setPlan(id, plan), `now has the plan ${describePlan(plan)}`);
 }
 
-function revokeKey(invocation: Invocation): Promise<CommandResult> {
-  return changeKey(invocation, (keys, id) => keys.revoke(id), 'is revoked');
-}
-
 /** Changes the key that the operand names, and reports its new state. */
 function changeKey(
   invocation: Invocation,
-  change: (keys: KeyRing, id: string) => KeyChange | Promise<KeyChange>,
+  change: (keys: KeyRing, id: string) => Promise<KeyChange>,
   result: string,
 ): Promise<CommandResult> {
   const id = keyIdOf(invocation);

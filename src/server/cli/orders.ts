@@ -56,7 +56,8 @@ export const orderCommands: readonly Command[] = [
     operands: ['ORDER_ID'],
     options: STORAGE_OPTIONS,
     examples: ['orders cancel 7'],
-    run: (invocation) => withOrderId(invocation, cancelOrder),
+    run: (invocation) =>
+      withOrderId(invocation, async ({ orders }, id) => changed(id, 'cancelled', await orders.cancel(id))),
   },
   {
     name: 'orders ship',
@@ -64,7 +65,8 @@ export const orderCommands: readonly Command[] = [
     operands: ['ORDER_ID'],
     options: STORAGE_OPTIONS,
     examples: ['orders ship 7'],
-    run: (invocation) => withOrderId(invocation, shipOrder),
+    run: (invocation) =>
+      withOrderId(invocation, async ({ orders }, id) => changed(id, 'shipped', await orders.ship(id))),
   },
 ];
 
@@ -72,13 +74,9 @@ async function listOrders({ records }: Storage, { flags }: Invocation): Promise<
   const status = flags.get('status');
   const chosen = typeof status === 'string' ? withStatus(records(), status) : records();
   if (flags.has('json')) return exportJson(chosen);
-  const table = createTable([
-    ...FIELD_NAMES.map((name) => ({
-      title: FIELDS[name].column.replace('_', ' ').toUpperCase(),
-      isNumber: FIELDS[name].type.postgres === 'bigint',
-    })),
-    { title: 'STATUS' },
-  ]);
+  const titleOf = (name: keyof typeof FIELDS) => FIELDS[name].column.replace('_', ' ').toUpperCase();
+  const numbers = FIELD_NAMES.filter((name) => FIELDS[name].type.postgres === 'bigint');
+  const table = createTable([...FIELD_NAMES.map(titleOf), 'STATUS'], numbers.map(titleOf));
   let isEmpty = true;
   for await (const batch of chosen) {
     isEmpty = false;
@@ -98,7 +96,7 @@ async function* withStatus(records: Records, status: string): AsyncGenerator<rea
 
 function withOrderId(
   invocation: Invocation,
-  work: (data: Storage, id: OrderId) => CommandResult | Promise<CommandResult>,
+  work: (data: Storage, id: OrderId) => Promise<CommandResult>,
 ): Promise<CommandResult> {
   const [text = ''] = invocation.operands;
   const id = parseOrderId(text);
@@ -121,14 +119,6 @@ const REFUSALS = {
   not_pending: 'is not pending',
   not_found: 'does not exist',
 } as const satisfies Readonly<Record<Exclude<CancelOutcome, 'cancelled'> & Exclude<ShipOutcome, 'shipped'>, string>>;
-
-async function cancelOrder({ orders }: Storage, id: OrderId): Promise<CommandResult> {
-  return changed(id, 'cancelled', await orders.cancel(id));
-}
-
-async function shipOrder({ orders }: Storage, id: OrderId): Promise<CommandResult> {
-  return changed(id, 'shipped', await orders.ship(id));
-}
 
 function changed(id: OrderId, status: 'cancelled' | 'shipped', outcome: CancelOutcome | ShipOutcome): CommandResult {
   if (outcome !== 'cancelled' && outcome !== 'shipped') {

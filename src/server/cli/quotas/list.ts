@@ -52,14 +52,7 @@ async function readRow(admin: QuotaAdmin, key: KeyRecord): Promise<Row> {
 }
 
 function tableOf(rows: readonly Row[]): string[] {
-  const table = createTable([
-    { title: 'KEY' },
-    { title: 'PLAN' },
-    { title: 'LEFT', isNumber: true },
-    { title: 'FULL AGAIN' },
-    { title: 'BANNED UNTIL' },
-    { title: 'NAME' },
-  ]);
+  const table = createTable(['KEY', 'PLAN', 'LEFT', 'FULL AGAIN', 'BANNED UNTIL', 'NAME'], ['LEFT']);
   const cells = rows.map(({ quota: { id, plan, bannedUntil }, name, scarcest }) => {
     const left = `${scarcest.remaining} of ${scarcest.quota} per ${scarcest.name}`;
     return [id, plan, left, scarcest.resetAt ?? '', bannedUntil ?? '', name];

@@ -3,21 +3,10 @@ import type { KeyRecord } from '../../keys/key-record.js';
 import type { QuotaAdmin } from '../../quotas/admin.js';
 
 /** The quotas of a key, as `--json` prints them. */
-export interface ShownQuota {
-  readonly id: string;
-  readonly plan: string;
-  readonly windows: readonly ShownWindow[];
-  readonly bannedUntil: string | null;
-}
+export type ShownQuota = Awaited<ReturnType<typeof readQuota>>;
+export type ShownWindow = ShownQuota['windows'][number];
 
-export interface ShownWindow {
-  readonly name: string;
-  readonly quota: number;
-  readonly remaining: number;
-  readonly resetAt: string | null;
-}
-
-export async function readQuota(admin: QuotaAdmin, { id, plan }: KeyRecord): Promise<ShownQuota> {
+export async function readQuota(admin: QuotaAdmin, { id, plan }: KeyRecord) {
   const { windows, verdict, nowMs, retryAfterMs, utcOffsetMs } = await admin.peek(id, toPlan(plan), 0);
   return {
     id,
