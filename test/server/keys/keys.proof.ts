@@ -111,15 +111,18 @@ test('the key commands refuse an unknown plan or wrong quotas of a plan, and exi
   const cwd = temporaryDirectory();
   const rows: readonly (readonly [args: readonly string[], says: string])[] = [
     [['--plan', 'gold'], '--plan: expected the plan free, pro, business or enterprise, not "gold"'],
-    [['--plan', 'enterprise'], '--plan: enterprise has no default quotas; set --per-minute, --per-day or both'],
+    [
+      ['--plan', 'enterprise'],
+      '--plan: the plan enterprise has no default quotas; set a quota per minute, per day or both',
+    ],
     [
       ['--plan', 'free', '--per-day', '5'],
       '--plan: the plan free has fixed quotas; only the plan enterprise can have other quotas',
     ],
-    [['--plan', 'enterprise', '--per-day', '0'], '--per-day: expected a whole number from 1 to 1000000000'],
+    [['--plan', 'enterprise', '--per-day', '0'], '--per-day: expected a whole number from 1 to 1000000000, not "0"'],
     [
       ['--plan', 'enterprise', '--per-minute', '9999999999'],
-      '--per-minute: expected a whole number from 1 to 1000000000',
+      '--per-minute: expected a whole number from 1 to 1000000000, not "9999999999"',
     ],
   ];
   for (const [args, says] of rows) {
