@@ -36,7 +36,6 @@ export default {
   },
   ignoreBinaries: [
     'jq',
-    'kubectl',
     'ldd',
     'mkfifo',
     'mount',

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, suite, test } from 'node:test';
+import { before, suite, test } from 'node:test';
 import { createOpenApiDocument } from 'store-orders/openapi';
 import { createTestService } from 'store-orders/testing';
 import { exactFetch } from '../../examples/exact-fetch.js';
 import { toolsFolder, withoutTools } from '../http/openapi/support/tools.js';
+import { temporaryDirectory } from '../support/temporary-file.js';
 
 const EDGE = 2n ** 53n;
 const load = (name: string) => import(`${toolsFolder}node_modules/${name}/dist/index.mjs`);
@@ -45,7 +44,7 @@ const CLIENTS: readonly (readonly [name: string, cancel: Cancel, exact: unknown]
 
 suite('a client generated from the OpenAPI document', { skip: withoutTools }, () => {
   before(async () => {
-    generated = mkdtempSync(join(tmpdir(), 'store-orders-'));
+    generated = temporaryDirectory();
     const { createClient } = await load('@hey-api/openapi-ts');
     const make = (folder: string, plugins: readonly unknown[]) =>
       createClient({
@@ -60,7 +59,6 @@ suite('a client generated from the OpenAPI document', { skip: withoutTools }, ()
       { name: '@hey-api/sdk', transformer: true },
     ]);
   });
-  after(() => rmSync(generated, { recursive: true, force: true }));
 
   for (const [name, cancel, exact] of CLIENTS) {
     test(`${name} cancels the right order with exactFetch, and the wrong one without exactFetch`, async (t) => {

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { chownSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chownSync, cpSync, mkdirSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
 import { freePort } from '../support/listen.js';
+import { outerEnvironment } from '../support/outer-environment.js';
 import { root } from '../support/root.js';
+import { temporaryDirectory } from '../support/temporary-file.js';
 import { until } from '../support/until.js';
 
 const deploy = join(root, 'examples/deploy');
@@ -24,31 +25,26 @@ function stagesOf(dockerfile: string): (readonly [name: string, rest: string])[]
     );
 }
 
-function environment(): Readonly<Record<string, string>> {
-  const { NODE_V8_COVERAGE: _, NODE_TEST_CONTEXT: __, ...env } = process.env;
-  return Object.fromEntries(
-    Object.entries(env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
-  );
-}
-
 /**
  * Builds the image as a folder, by the steps of its Dockerfile, with the Node.js of this machine.
  */
-function unpackImage(t: TestContext) {
-  const place = realpathSync(mkdtempSync(join(tmpdir(), 'store-orders-')));
-  t.after(() => rmSync(place, { recursive: true, force: true }));
+function unpackImage() {
+  const place = temporaryDirectory();
   const image = join(place, 'image');
   const [, install = [], last = []] = stagesOf(read('Dockerfile'));
   const app = join(image, install.find(([name]) => name === 'WORKDIR')?.[1] ?? assert.fail('no WORKDIR'));
   mkdirSync(app, { recursive: true });
-  execFileSync('npm', ['pack', '--ignore-scripts', '--pack-destination', app], { cwd: root, env: environment() });
+  execFileSync('npm', ['pack', '--ignore-scripts', '--pack-destination', app], { cwd: root, env: outerEnvironment() });
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
   const hasSqlite = major > 22 || (major === 22 && minor >= 13);
   for (const [name, rest] of install) {
     if (name !== 'RUN') continue;
     // The Node.js of the real image contains a SQLite driver. An older Node.js here does not.
     const command = hasSqlite ? rest : rest.replace(' pg ', ' libsql pg ');
-    execFileSync('sh', ['-c', command], { cwd: app, env: { ...environment(), npm_config_prefer_offline: 'true' } });
+    execFileSync('sh', ['-c', command], {
+      cwd: app,
+      env: { ...outerEnvironment(), npm_config_prefer_offline: 'true' },
+    });
   }
   const drivers = readdirSync(app, { recursive: true, encoding: 'utf8' }).filter((name) =>
     name.endsWith('gnu/index.node'),
@@ -105,7 +101,7 @@ async function ended(child: ReturnType<typeof spawn>): Promise<{ code: number | 
 test('the image runs unprivileged on a read-only file system, is healthy, and stops gracefully', {
   skip: !canUnshare && 'needs root and unshare, to mount the image',
 }, async (t) => {
-  const { start, entryPoint, command, health } = unpackImage(t);
+  const { start, entryPoint, command, health } = unpackImage();
   const env = { PORT: `${await freePort()}`, HOST: '127.0.0.1' };
   const server = start([...entryPoint, ...command], env);
   t.after(() => server.kill('SIGKILL'));
@@ -172,26 +168,3 @@ test('the deployment files use only settings and probe only paths that the serve
     join(deploy, 'Dockerfile'),
   );
 });
-
-test('kubectl knows every field of the Kubernetes manifest', {
-  skip: spawnSync('kubectl', ['version', '--client']).error !== undefined && 'needs kubectl',
-}, () => {
-  const [document] = parseAllDocuments(read('kubernetes.yaml'));
-  const written = document?.toJS();
-  const options = ['set', 'env', '--local', '--filename', '-', 'KUBECTL=read', '--output', 'json'];
-  const { stdout, stderr } = spawnSync('kubectl', options, { input: JSON.stringify(written), encoding: 'utf8' });
-  assert.equal(stderr, '');
-  // kubectl drops fields that it does not know.
-  assert.deepEqual(missing(written, JSON.parse(stdout)), []);
-});
-
-/**
- * Returns the paths of the values that `other` lacks or has changed. An empty text that `other`
- * lacks does not count.
- */
-function missing(value: unknown, other: unknown, path = ''): string[] {
-  if (typeof value !== 'object' || value === null) return value === other || value === '' ? [] : [path];
-  return Object.entries(value).flatMap(([key, inner]) =>
-    missing(inner, Reflect.get(Object(other), key), `${path}/${key}`),
-  );
-}

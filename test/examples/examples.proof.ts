@@ -24,7 +24,6 @@ const MODULES = [
   'orders.ts',
   'postgres.ts',
   'redis.ts',
-  'regions.ts',
   'workers.ts',
 ];
 const servers = files.filter((name) => !tests.includes(name) && !MODULES.includes(name));

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { outerEnvironment } from '../support/outer-environment.js';
 import { skip, startRedis } from '../support/redis-server.js';
 
 const example = fileURLToPath(new URL('../../examples/redis.ts', import.meta.url));
@@ -11,8 +12,7 @@ const example = fileURLToPath(new URL('../../examples/redis.ts', import.meta.url
 test('examples/redis.ts: two processes share the quota of a key', { skip }, async (t) => {
   const server = await startRedis();
   t.after(() => server.stop());
-  const { NODE_TEST_CONTEXT: _, ...inherited } = process.env;
-  const env = { ...inherited, PORT: '0', REDIS_URL: `redis://127.0.0.1:${server.port}` };
+  const env = { ...outerEnvironment(), PORT: '0', REDIS_URL: `redis://127.0.0.1:${server.port}` };
   const bases = await Promise.all(
     Array.from({ length: 2 }, async () => {
       const child = spawn(process.execPath, ['--import', 'tsx', example], {

@@ -134,7 +134,16 @@ const FACTORIES: Readonly<Record<string, Row>> = {
       ['backends.db: ', { ...parts, backends: { db: 'ok' } }],
     ],
   },
-  createManualClock: { good: [0], accepts: [undefined, 7], names: /^startMs: /, isOpen: true },
+  createManualClock: {
+    good: [0],
+    accepts: [undefined, 7],
+    names: /^startMs: /,
+    wrong: [
+      ['startMs: ', 0.5],
+      ['startMs: ', new Date(0)],
+    ],
+    isOpen: true,
+  },
   createTestService: {
     good: [{}],
     accepts: [undefined, {}],
@@ -144,6 +153,8 @@ const FACTORIES: Readonly<Record<string, Row>> = {
       ['plan', { plan: 'free' }],
       ['plan', { plan: {} }],
       ['clock: ', { clock: {} }],
+      ['clock: ', { clock: { nowMs: () => 0, utcOffsetMs: () => 0 } }],
+      ['store: ', { store }],
     ],
   },
   orderStoreSuite: { good: [() => ({ store })], names: /^open: /, isOpen: true },

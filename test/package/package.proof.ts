@@ -1,20 +1,11 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
+import { outerEnvironment } from '../support/outer-environment.js';
 import { root } from '../support/root.js';
+import { temporaryDirectory } from '../support/temporary-file.js';
 
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const subpaths = Object.keys(manifest.exports)
@@ -25,17 +16,17 @@ const tsc = join(root, 'node_modules/typescript/bin/tsc');
 const kinds = ['commonjs', 'module'] as const;
 let folder: string;
 
-/**
- * Runs a command without the test runner's environment variables, which would make npm and tsc
- * write coverage.
- */
 function run(command: string, parameters: readonly string[], cwd: string): string {
-  const { NODE_V8_COVERAGE: _, NODE_TEST_CONTEXT: __, ...env } = process.env;
-  return execFileSync(command, parameters, { cwd, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+  return execFileSync(command, parameters, {
+    cwd,
+    env: outerEnvironment(),
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
 }
 
 before(() => {
-  folder = realpathSync(mkdtempSync(join(tmpdir(), 'store-orders-')));
+  folder = temporaryDirectory();
   run('npm', ['pack', '--ignore-scripts', '--pack-destination', folder], root);
   const tarball = join(folder, `store-orders-${manifest.version}.tgz`);
   for (const kind of kinds) {
@@ -45,8 +36,6 @@ before(() => {
     run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', tarball], project);
   }
 });
-
-after(() => rmSync(folder, { recursive: true, force: true }));
 
 test('an installation of the library installs only two other packages', () => {
   for (const kind of kinds) {

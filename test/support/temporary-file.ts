@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-const folder = mkdtempSync(join(tmpdir(), 'store-orders-'));
+const folder = realpathSync(mkdtempSync(join(tmpdir(), 'store-orders-')));
 // The folder is removed only when the process exits, because a server may use its files until then.
 // An earlier removal may fail, and a hook of a test that fails keeps the later hooks from running.
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }));

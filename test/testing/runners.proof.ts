@@ -1,32 +1,14 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, suite, test } from 'node:test';
+import { before, suite, test } from 'node:test';
+import { outerEnvironment } from '../support/outer-environment.js';
 import { root } from '../support/root.js';
+import { temporaryDirectory } from '../support/temporary-file.js';
 
 const runners = join(root, 'test/runner-tools/node_modules');
 const skip = existsSync(runners) ? false : 'the test runners are not installed: npm ci --prefix test/runner-tools';
-
-/**
- * Returns the environment without the variables of this test run. With these variables, the test
- * runner started here would report to this test run.
- */
-function environment(): NodeJS.ProcessEnv {
-  const { NODE_V8_COVERAGE: _, NODE_TEST_CONTEXT: __, ...env } = process.env;
-  return { ...env, NO_COLOR: '1' };
-}
 
 const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   vitest: [join(runners, 'vitest/vitest.mjs'), 'run'],
@@ -36,7 +18,7 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
 suite('a separate project that installs the packed package', { skip }, () => {
   let folder: string;
   before(() => {
-    folder = realpathSync(mkdtempSync(join(tmpdir(), 'store-orders-')));
+    folder = temporaryDirectory();
     // The runners are linked into the parent folder of the project. Node.js looks for imported
     // packages there too.
     symlinkSync(runners, join(folder, 'node_modules'));
@@ -44,11 +26,14 @@ suite('a separate project that installs the packed package', { skip }, () => {
     mkdirSync(project);
     writeFileSync(join(project, 'package.json'), '{ "private": true, "type": "module" }');
     const npm = (...parameters: readonly string[]) =>
-      execFileSync('npm', parameters, { env: environment(), encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+      execFileSync('npm', parameters, {
+        env: { ...outerEnvironment(), NO_COLOR: '1' },
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
     const packed = npm('pack', root, '--ignore-scripts', '--silent', '--pack-destination', folder).trim();
     npm('install', '--prefix', project, '--prefer-offline', '--no-audit', '--no-fund', join(folder, packed));
   });
-  after(() => rmSync(folder, { recursive: true, force: true }));
 
   for (const [runner, command] of Object.entries(COMMANDS)) {
     test(`quotas and delayed responses follow the fake timers of ${runner}`, () => {
@@ -59,7 +44,7 @@ suite('a separate project that installs the packed package', { skip }, () => {
       copyFileSync(join(root, `examples/fake-timers.${runner}.js`), join(cwd, 'fake-timers.test.js'));
       const { status, stdout, stderr } = spawnSync(process.execPath, command, {
         cwd,
-        env: environment(),
+        env: { ...outerEnvironment(), NO_COLOR: '1' },
         encoding: 'utf8',
         timeout: 60_000,
       });
@@ -78,7 +63,7 @@ suite('a separate project that installs the packed package', { skip }, () => {
     writeFileSync(join(cwd, 'loads.test.js'), loads);
     const { status, stdout, stderr } = spawnSync(process.execPath, COMMANDS['jest'] ?? [], {
       cwd,
-      env: environment(),
+      env: { ...outerEnvironment(), NO_COLOR: '1' },
       encoding: 'utf8',
       timeout: 60_000,
     });

@@ -6,11 +6,10 @@ import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import type pg from 'pg';
 import { createPostgresOrderStore } from 'store-orders/postgres';
-import { median, spread } from '../../support/figures.js';
+import { median, readStalls, spread } from '../../support/figures.js';
 import { createListScan } from '../../support/list-scan.js';
 import { forgetPeak, MIB, mebibytes, peakBytes } from '../../support/memory.js';
 import { missingEngine, startEngine } from '../../support/postgres-server.js';
-import { readStalls } from '../../support/stalls.js';
 import { until } from '../../support/until.js';
 
 const MANY = 1_000_000;

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { outerEnvironment } from '../../../support/outer-environment.js';
 
 export const toolsFolder = fileURLToPath(new URL('../../../openapi-tools/', import.meta.url));
 
@@ -23,8 +24,7 @@ export function pathOf(tool: keyof typeof TOOLS): string {
 
 /** Returns an environment in which the tools write no coverage and send no data. */
 function toolEnvironment(): NodeJS.ProcessEnv {
-  const { NODE_V8_COVERAGE: _, NODE_TEST_CONTEXT: __, ...environment } = process.env;
-  return { ...environment, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true', NO_COLOR: '1' };
+  return { ...outerEnvironment(), REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true', NO_COLOR: '1' };
 }
 
 /**
