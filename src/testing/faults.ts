@@ -63,12 +63,13 @@ export function createRespondWith(
   return async (fault, request, { clientAddress, signal, flush }) => {
     if (fault === 500 || fault === 503) return broken[fault].respond(request, clientAddress);
     if (fault === 'request_lost') return undefined;
-    const reply = await service.respond(request, clientAddress);
+    const answering = service.respond(request, clientAddress);
+    // The delay begins at once, however long the service needs, so that fake timers can advance it.
+    if (typeof fault === 'object') await delay(fault.delayMs, signal);
+    const reply = await answering;
     if (fault === 'response_lost') return undefined;
-    if (fault === 'response_torn')
-      return reply.body === undefined ? undefined : { ...reply, body: firstHalf(reply.body, flush) };
-    await delay(fault.delayMs, signal);
-    return reply;
+    if (fault !== 'response_torn') return reply;
+    return reply.body === undefined ? undefined : { ...reply, body: firstHalf(reply.body, flush) };
   };
 }
 
