@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { ServerOptions } from 'node:http';
 import type { Socket } from 'node:net';
 import { test } from 'node:test';
-import type { ErrorCode, RateLimiter } from 'store-orders';
+import type { ErrorCode, OrderService, RateLimiter } from 'store-orders';
 import { nodeHandler } from 'store-orders/handler';
 import { fakeStore } from '../../support/fake-store.js';
 import { assertError, trioOf } from '../support/answer.js';
@@ -159,15 +159,20 @@ test('a route of the host that reads malformed content gets no further, and the 
 
 test('a connection that the client resets is closed without a charge, and the server keeps running', async () => {
   const shop = createShop();
-  const { server, port, close } = await serve(shop);
-  const connected = once(server, 'connection');
+  const refused: string[] = [];
+  const refuse: OrderService['refuse'] = (code, address) => {
+    refused.push(code);
+    return shop.service.refuse(code, address);
+  };
+  const { server, port, close } = await serve({ ...shop, service: { ...shop.service, refuse } });
   const socket = open(port, `${GET}\r\n`);
-  await connected;
   await once(socket, 'data');
   const error = once(server, 'clientError');
   socket.resetAndDestroy();
   const [{ code }] = await error;
   assert.equal(code, 'ECONNRESET');
-  assert.equal(trioOf(await expectRefusal(port, 'bad_request', GARBAGE)).remaining, 599, 'nothing was charged');
+  assert.deepEqual(refused, []);
+  await expectRefusal(port, 'bad_request', GARBAGE);
+  assert.deepEqual(refused, ['bad_request']);
   await close();
 });

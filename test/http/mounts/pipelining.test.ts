@@ -104,8 +104,22 @@ for (const [name, mount] of Object.entries(MOUNTS)) {
   });
 }
 
+const addressPlan = createPlan({ name: 'address', partition: 'address', policies: [perMinute(1)] });
+
+test('after a 429 to an address over its limit, no further request of the connection is parsed', async (t) => {
+  const { service } = createShop({ addressPlan });
+  await service.respond({ method: 'GET', url: ORDERS, rawHeaders: [] }, '127.0.0.1');
+  const server = createServer(nodeHandler(service));
+  let requests = 0;
+  server.on('request', () => requests++);
+  const { origin, close } = await listening(server);
+  t.after(close);
+  const keyless = `GET ${ORDERS} HTTP/1.1\r\nHost: a\r\n\r\n`;
+  const { answers } = await readAll(open(Number(new URL(origin).port), keyless.repeat(100)));
+  assert.deepEqual([answers.map(({ status }) => status), requests], [[429], 1]);
+});
+
 test('the handler also answers a request over the limit of its address that came over no connection', async () => {
-  const addressPlan = createPlan({ name: 'address', partition: 'address', policies: [perMinute(1)] });
   const handle = nodeHandler(createShop({ addressPlan }).service);
   for (const status of [401, 429]) assert.equal((await inject(handle, { url: ORDERS })).statusCode, status);
 });
