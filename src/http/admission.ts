@@ -73,27 +73,19 @@ export type Verdict<P = Principal | undefined> =
   | (Charge & { readonly principal: P; readonly refusal: undefined })
   | Refused;
 
-/** Decides whether a request may be served. No method throws, rejects, or serves the request. */
-export interface Admission {
-  /**
-   * Checks the key of a request, and counts the request against the key's quota. Without a valid
-   * key, the request is refused, and counts against the limit of its client's address.
-   */
-  admit(request: ReadRequest): MaybePromise<Verdict<Principal>>;
-  /**
-   * Counts a request against the limit of its client's address, without a look at its key. The
-   * request is refused if the address is over its limit, or if the head is invalid.
-   */
-  charge(request: ReadRequest): MaybePromise<Verdict<undefined>>;
-  /** Returns the verdict on a request that arrives after the service was closed. */
-  turnAway(): Verdict;
-}
-
-export function createAdmission(options: AdmissionOptions): Admission {
+/**
+ * Creates the functions that decide whether a request may be served. They never throw or reject,
+ * and never serve the request.
+ */
+export function createAdmission(options: AdmissionOptions) {
   const { limiter, authenticate, isKnownKey = () => true, addressPlan = ADDRESS_PLAN } = options;
   /** The addresses over their limit for which a key is being looked up. */
   const lookingUp = new Set<string>();
 
+  /**
+   * Checks the key of a request, and counts the request against the key's quota. Without a valid
+   * key, the request is refused, and counts against the limit of its client's address.
+   */
   function admit(request: ReadRequest): MaybePromise<Verdict<Principal>> {
     const { apiKey, keyFault, fault } = request;
     if (fault !== undefined || apiKey === undefined) return refuse(request, fault ?? keyFault);
@@ -190,11 +182,20 @@ export function createAdmission(options: AdmissionOptions): Admission {
     return attempt(step, (error) => ({ ...uncharged(plan, principal), refusal: failed(error) }));
   }
 
-  return {
-    admit,
-    charge: (request) => (request.fault === undefined ? takeFromAddress(request) : refuse(request, request.fault)),
-    turnAway: () => ({ ...uncharged(addressPlan), refusal: refusal('service_unavailable') }),
-  };
+  /**
+   * Counts a request against the limit of its client's address, without a look at its key. The
+   * request is refused if the address is over its limit, or if the head is invalid.
+   */
+  function charge(request: ReadRequest): MaybePromise<Verdict<undefined>> {
+    return request.fault === undefined ? takeFromAddress(request) : refuse(request, request.fault);
+  }
+
+  /** Returns the verdict on a request that arrives after the service was closed. */
+  function turnAway(): Verdict {
+    return { ...uncharged(addressPlan), refusal: refusal('service_unavailable') };
+  }
+
+  return { admit, charge, turnAway };
 }
 
 function uncharged(plan: Plan, principal?: Principal) {
