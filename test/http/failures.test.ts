@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { after, afterEach, beforeEach, suite, test } from 'node:test';
 import { inspect } from 'node:util';
 import type { OrderService, OrderServiceOptions, ReplyMessage } from 'store-orders';
 import { fakeStore, pagesOf } from '../support/fake-store.js';
 import { assertError, trioOf } from './support/answer.js';
+import { onReplies } from './support/replies.js';
 import { authenticate, createShop, KEY, ORDERS, type Shop } from './support/shop.js';
 import { type Ask, core, WAYS } from './support/ways.js';
 
@@ -19,21 +19,13 @@ after(() => {
   assert.deepEqual(unhandled, []);
 });
 
-let messages: ReplyMessage[] = [];
-const listener = (message: unknown) => {
-  assert.ok(isReplyMessage(message));
-  messages.push(message);
-};
-
-function isReplyMessage(message: unknown): message is ReplyMessage {
-  return typeof message === 'object' && message !== null && 'status' in message && 'durationMs' in message;
-}
-
+const messages: ReplyMessage[] = [];
+let stop = () => {};
 beforeEach(() => {
-  messages = [];
-  subscribe('store-orders:reply', listener);
+  messages.length = 0;
+  stop = onReplies((message) => messages.push(message));
 });
-afterEach(() => unsubscribe('store-orders:reply', listener));
+afterEach(() => stop());
 
 /** Creates a thenable that is not a promise: its `then` returns nothing. */
 function thenable(settle: (resolve: (value: unknown) => void, reject: (reason: unknown) => void) => void) {
@@ -159,6 +151,26 @@ for (const part of PARTS) {
   });
 }
 
+test('orders that cannot be serialised lead to a 500, because the store has not failed', async () => {
+  const unserialisable: readonly unknown[] = [{ id: 1n, petId: Symbol('no number') }];
+  for (const list of [[...unserialisable], Object.freeze([...unserialisable])]) {
+    const { service } = createShop({ store: fakeStore({ list: () => Object(list) }) });
+    assert.equal((await service.respond({ method: 'GET', url: ORDERS, rawHeaders: KEY })).status, 500);
+  }
+});
+
+test('if reading the pages of a list throws, the response is a 503, whatever was thrown', async () => {
+  for (const thrown of [failure, 'text', undefined]) {
+    for (const version of [undefined, 'v1']) {
+      const read = () => {
+        throw thrown;
+      };
+      const { service } = createShop({ store: fakeStore({ list: () => ({ version, [Symbol.asyncIterator]: read }) }) });
+      assert.equal((await service.respond({ method: 'GET', url: ORDERS, rawHeaders: KEY })).status, 503);
+    }
+  }
+});
+
 test('if the limiter returns no decision, the request fails before it cancels the order', async () => {
   for (const rubbish of [{}, { allowed: true }, { allowed: true, windows: [] }]) {
     const shop = shopWith('limiter', () => rubbish);
@@ -228,23 +240,13 @@ test('the diagnostics channel gets one message for a streamed list, when the str
     [[[{ id: 1n }], [{ id: 2n }]], stopped, '[{"id":1}'.length, undefined],
     [[[{ id: 1n }], failure], (service) => assert.rejects(read(service)), '[{"id":1}'.length, failure],
   ] as const satisfies [unknown, (service: OrderService) => Promise<unknown>, unknown, unknown][]) {
-    messages = [];
+    messages.length = 0;
     const { service } = createShop({ store: fakeStore({ list: () => pagesOf(pages) }) });
     await use(service);
     await service.close();
     const told = messages.map((message) => [message.status, message.bytes, message.error]);
     assert.deepEqual(told, [[200, bytes, error]]);
   }
-});
-
-test('a long list that fails before it is whole leads to a 503 and one message, and close() waits for it', async () => {
-  messages = [];
-  const { service } = createShop({ store: fakeStore({ list: () => pagesOf([[{ id: 1n }], failure], 'v1') }) });
-  assertError(await (await core.open(service)).ask('GET', ORDERS, [KEY]), 'service_unavailable');
-  assert.deepEqual(
-    messages.map(({ status, error }) => [status, error]),
-    [[503, failure]],
-  );
 });
 
 test('if clientAddress throws, a request without a key gets a 503, but a request with a valid key is served', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { type TestContext, test } from 'node:test';
 import type { ReplyMessage } from 'store-orders';
+import { onReplies } from './support/replies.js';
 import { createShop, KEY, ORDERS, order } from './support/shop.js';
 import { core, WAYS } from './support/ways.js';
 
@@ -12,14 +12,8 @@ const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
 /** Collects what the service publishes until the end of the test. */
 function listen(t: TestContext): readonly ReplyMessage[] {
   const messages: ReplyMessage[] = [];
-  const onMessage = (message: unknown) => void (isReplyMessage(message) && messages.push(message));
-  subscribe('store-orders:reply', onMessage);
-  t.after(() => unsubscribe('store-orders:reply', onMessage));
+  t.after(onReplies((message) => messages.push(message)));
   return messages;
-}
-
-function isReplyMessage(message: unknown): message is ReplyMessage {
-  return typeof message === 'object' && message !== null && 'requestId' in message;
 }
 
 for (const way of WAYS) {

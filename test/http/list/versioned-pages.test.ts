@@ -102,18 +102,3 @@ test('if versioned pages fail, all requests that wait for them get a 503, and no
   }
   assert.equal(unheard.mock.callCount(), 0);
 });
-
-test('close() waits for a list that is being serialised, even if no client reads the list', async () => {
-  const { store, open } = createGatedStore(PAGES);
-  const { service } = createShop({ store });
-  const reply = service.respond({ method: 'HEAD', url: ORDERS, rawHeaders: KEY });
-  let isClosed = false;
-  const closed = service.close().then(() => {
-    isClosed = true;
-  });
-  await new Promise(setImmediate);
-  assert.equal(isClosed, false);
-  open();
-  assert.equal((await reply).status, 200);
-  await closed;
-});

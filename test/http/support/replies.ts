@@ -1,0 +1,17 @@
+import assert from 'node:assert/strict';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { ReplyMessage } from 'store-orders';
+
+/** Calls `listener` with each published reply, until the returned function is called. */
+export function onReplies(listener: (message: ReplyMessage) => void): () => void {
+  const onMessage = (message: unknown) => {
+    assert.ok(isReplyMessage(message));
+    listener(message);
+  };
+  subscribe('store-orders:reply', onMessage);
+  return () => void unsubscribe('store-orders:reply', onMessage);
+}
+
+function isReplyMessage(message: unknown): message is ReplyMessage {
+  return typeof message === 'object' && message !== null && 'status' in message && 'durationMs' in message;
+}
