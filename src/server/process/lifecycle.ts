@@ -1,6 +1,6 @@
 import cluster from 'node:cluster';
 import type { Log, LogFields } from '../log/log.js';
-import { firstSignal, ignoreSignals } from './signals.js';
+import { firstSignal, SIGNALS } from './signals.js';
 
 /** What starts and stops a server: signals, or the primary process of its workers. */
 export interface Lifecycle {
@@ -44,7 +44,7 @@ export function workerLifecycle(
   if (number === 0 || worker === undefined) return undefined;
   // A terminal sends a signal to the whole process group, and an init system to the whole service.
   // Each worker therefore gets the signal too, and leaves it to the primary.
-  ignoreSignals();
+  for (const signal of SIGNALS) process.on(signal, () => {});
 
   function send(message: WorkerMessage, sent?: () => void): void {
     worker?.send(message, sent);

@@ -1,6 +1,6 @@
 import { constants } from 'node:os';
 
-const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
+export const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
 /**
  * A signal that follows the first within this time is a repetition of it. Under npm one Ctrl-C
@@ -29,9 +29,4 @@ export function firstSignal(beforeEnd = (): void => {}): Promise<NodeJS.Signals>
     }
     for (const signal of SIGNALS) process.on(signal, onSignal);
   });
-}
-
-/** Ignores SIGTERM and SIGINT, in a worker whose primary gets the same signals. */
-export function ignoreSignals(): void {
-  for (const signal of SIGNALS) process.on(signal, () => {});
 }

@@ -5,8 +5,7 @@ import { createOpenApiDocument, serializeOpenApiDocument } from 'store-orders/op
 import { createOrderServer } from 'store-orders/server';
 import { listenOnFreePort } from '../../support/listen.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
-import { until } from '../../support/until.js';
-import { issueKey, run, startServer } from '../support/program.js';
+import { run } from '../support/program.js';
 
 function textOf(html: string): string {
   const text = html.replace(/<[^>]+>/g, '');
@@ -159,20 +158,4 @@ test('before each retry, the retry sample waits for Retry-After or a doubling pa
   assert.equal((await send([refusal('86400')])).status, 429);
   assert.equal((await send(Array.from({ length: 5 }, () => refusal('1')))).status, 429);
   assert.deepEqual(waits, [1_000, 2_000, 4_000, 8_000]);
-});
-
-test('on a terminal, later runs print the address of the documentation page and the command that creates a key', async (t) => {
-  const cwd = temporaryDirectory();
-  await issueKey(cwd, 'free', '--db', 'my shop.db');
-  const env = {
-    NODE_OPTIONS: '--import=data:text/javascript,process.stderr.isTTY=true',
-    npm_lifecycle_event: 'start',
-  };
-  const server = await startServer(t, { cwd, env }, '--db', 'my shop.db');
-  const docs = `${new URL(server.url).origin}/docs`;
-  const advice = `Documentation: ${docs}\nAnother key: npx store-orders keys create --plan free --db "my shop.db"\n\n`;
-  // `startServer` waits only for a log line on stdout. The text on stderr may arrive later.
-  await until(() => server.stderr().includes('Another key'));
-  assert.equal(server.stderr(), advice);
-  assert.equal((await fetch(docs)).status, 200);
 });

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { request } from 'node:http';
+import { createServer, request } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { listenOnFreePort } from '../../support/listen.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { run, startServer } from '../support/program.js';
 
@@ -58,4 +59,20 @@ test('"healthcheck" sends a request to the address in the settings of the server
   const { code, stderr } = await run(['healthcheck', '--json'], { cwd, env });
   assert.equal(code, 1);
   assert.match(stderr, /^store-orders: http:\/\/127\.0\.0\.1:\d+\/healthz: connect ECONNREFUSED/);
+});
+
+test('"healthcheck" reports what an unhealthy server responds, and does not wait for a silent one', async (t) => {
+  const server = createServer((request, response) => {
+    if (request.url === '/readyz') response.writeHead(503).end('no database\n');
+  });
+  t.after(() => server.close().closeAllConnections());
+  const url = `http://127.0.0.1:${await listenOnFreePort(server)}`;
+  const options = { cwd: temporaryDirectory(), env: { PORT: new URL(url).port } };
+  const [unready, silent] = await Promise.all([
+    run(['healthcheck', '--ready'], options),
+    run(['healthcheck'], options),
+  ]);
+  assert.deepEqual([unready.code, silent.code], [1, 1]);
+  assert.equal(unready.stderr, `store-orders: ${url}/readyz responded with 503: no database\n`);
+  assert.equal(silent.stderr, `store-orders: ${url}/healthz: no response within 3000 ms\n`);
 });
