@@ -27,16 +27,14 @@ const TOLERATED_MS = 1_000;
  * reset times do not vary by small amounts.
  */
 export function createSystemClock(): Clock {
-  // `performance` and `timeOrigin` are getters. Reading them in every call of `nowMs` would take a
-  // quarter of the call's time.
+  // `performance` and `timeOrigin` are getters, and slow to read in every call.
   const { performance } = globalThis;
   const { timeOrigin } = performance;
   let offsetMs = 0;
   let checkedMs = Number.NEGATIVE_INFINITY;
   const nowMs = () => Math.floor(timeOrigin + performance.now());
-  // Rare work is in separate functions, here and in memory/limiter.ts, so that V8 can inline the
-  // common path. For the same reason, `charge` in memory/bucket-pool.ts was shortened, which saved
-  // 4 to 8 % of the time of a `take`.
+  // Rare work is in functions of its own, here and in memory/limiter.ts, so that V8 can inline the
+  // common path.
   function check(now: number): number {
     checkedMs = now;
     const measuredMs = Date.now() - now;

@@ -1,4 +1,5 @@
 import type { Plan, QuotaPolicy } from './plan.js';
+import type { Bucket } from './token-bucket.js';
 
 /**
  * A rate limiter, which counts the requests of each key in token buckets. A request over its quota
@@ -78,27 +79,16 @@ export interface WindowState {
   readonly refillAtMs: number;
 }
 
-/**
- * Everything that a limiter stores about one key, as plain data that can be converted to JSON and
- * back.
- */
+/** Everything that a limiter stores about one key, as plain data for JSON. */
 export interface KeyState {
   readonly buckets: readonly NamedBucket[];
   readonly ban?: BanState;
 }
 
-/**
- * A bucket, identified by its policy's name, window and kind of refill. Policies that differ in one
- * of these have separate buckets.
- */
-export interface NamedBucket {
-  readonly name: string;
-  readonly windowMs: number;
-  readonly refill: QuotaPolicy['refill'];
-  /** For `taken` and `atMs`, see `Bucket` in token-bucket.ts. */
-  readonly taken: number;
-  readonly atMs: number;
-}
+/** The fields that identify a bucket. Policies that differ in one of them have separate buckets. */
+export type BucketIdentity = Pick<QuotaPolicy, 'name' | 'windowMs' | 'refill'>;
+
+export interface NamedBucket extends BucketIdentity, Bucket {}
 
 /** The refusals and bans of a key. An instant that is not set is 0. */
 export interface BanState {
@@ -106,10 +96,7 @@ export interface BanState {
   readonly refusedAtMs: number;
   /** How many refusals after the first were forgiven (see `BanPolicy.graceMs`). */
   readonly forgiven: number;
-  /**
-   * The instants of the later refusals that count towards a ban, ascending. There are fewer than
-   * the plan's `ban.after`.
-   */
+  /** The instants of the later refusals that count towards a ban, ascending. */
   readonly strikesAtMs: readonly number[];
   readonly banEndMs: number;
   /** The length of the ban that ends at `banEndMs`. */

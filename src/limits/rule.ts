@@ -1,5 +1,5 @@
 import { isForgettable, NO_STRIKES, passed, refused, settleBan } from './ban.js';
-import type { BanState, Decision, KeyState, NamedBucket, WindowState } from './limiter.js';
+import type { BanState, BucketIdentity, Decision, KeyState, NamedBucket, WindowState } from './limiter.js';
 import type { Plan, QuotaPolicy } from './plan.js';
 import {
   type Bucket,
@@ -144,9 +144,10 @@ function stateAfter(
 ): KeyState | undefined {
   const changed: NamedBucket[] = [];
   for (const { policy, bucket } of after) {
+    const { name, windowMs, refill } = policy;
     const stored = find(state, policy);
     const isPulledBack = stored !== undefined && bucket.atMs < stored.atMs;
-    if ((isCharged || isPulledBack) && bucket.taken > 0) changed.push(named(policy, bucket));
+    if ((isCharged || isPulledBack) && bucket.taken > 0) changed.push({ name, windowMs, refill, ...bucket });
   }
   const kept = (state?.buckets ?? []).filter(
     (bucket) => fullByMs(bucket) > nowMs && !changed.some((other) => isSame(bucket, other)),
@@ -154,19 +155,13 @@ function stateAfter(
   return keyState([...kept, ...changed], ban);
 }
 
-/**
- * Returns the state of a key as it is stored. Returns `undefined` if nothing needs to be stored:
- * there are no `buckets`, and `ban` contains no refusal and no ban.
- */
+/** Returns the state of a key as it is stored, or `undefined` if nothing needs to be stored. */
 export function keyState(buckets: readonly NamedBucket[], ban: BanState = NO_STRIKES): KeyState | undefined {
   if (!isForgettable(ban)) return { buckets, ban };
   return buckets.length === 0 ? undefined : { buckets };
 }
 
-/**
- * Returns the time from which the state can be dropped, because it then equals that of an unknown
- * key.
- */
+/** Returns the time from which the state equals that of an unknown key, and can be dropped. */
 export function mattersUntilMs({ buckets, ban }: KeyState): number {
   return Math.max(ban?.banEndMs ?? 0, ban?.forgetAtMs ?? 0, ...buckets.map(fullByMs));
 }
@@ -179,13 +174,6 @@ function find(state: KeyState | undefined, policy: QuotaPolicy): NamedBucket | u
   return state?.buckets.find((bucket) => isSame(bucket, policy));
 }
 
-/** The fields that identify a bucket. */
-export type BucketIdentity = Pick<QuotaPolicy, 'name' | 'windowMs' | 'refill'>;
-
 export function isSame(a: BucketIdentity, b: BucketIdentity): boolean {
   return a.name === b.name && a.windowMs === b.windowMs && a.refill === b.refill;
-}
-
-function named({ name, windowMs, refill }: QuotaPolicy, { taken, atMs }: Bucket): NamedBucket {
-  return { name, windowMs, refill, taken, atMs };
 }

@@ -5,11 +5,11 @@ import { createMemoryOrderStore, createOrderService } from 'store-orders';
 import { createPlan, type Decision, type Plan } from 'store-orders/limiter';
 import { createRedisLimiter } from 'store-orders/redis';
 import { createManualClock } from 'store-orders/testing';
+import { plainDecision } from '../../dist/limits/limiter.js';
 import { createStatefulLimiter, type StatefulLimiter } from '../../dist/limits/memory/limiter.js';
 import { skip } from '../support/redis-server.js';
 import { useRedis } from './redis/support/redis.js';
 import { keyPlan, plansToPack } from './support/arbitraries.js';
-import { plainDecision } from './support/plain-decision.js';
 
 // Three limiters get the same requests at the same instants, and must return equal decisions and
 // replies. The first is a memory limiter that packs its state into bytes. The second is a memory

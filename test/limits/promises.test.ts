@@ -8,8 +8,6 @@ import { createStatefulLimiter, type StatefulLimiter } from '../../dist/limits/m
 import { sampledRuns } from '../support/sampled.js';
 import { anyBan, anyMs, anyPolicies, forwardMs, intervalPolicy, keyPlan, policies } from './support/arbitraries.js';
 
-const DAY_MS = 86_400_000;
-
 interface Request {
   readonly afterMs: number;
   readonly cost: number;
@@ -240,24 +238,4 @@ test('even after the clock steps back, retryAfterMs is not longer than the longe
     });
   });
   fc.assert(check, { numRuns: sampledRuns(1_000) });
-});
-
-test('with a quota of 1,000 a day, continuous refill allows 1,999 requests on the first day, and interval refill allows 1,000', () => {
-  for (const [refill, admitted] of [
-    ['interval', 1_000],
-    ['continuous', 1_999],
-  ] as const) {
-    const clock = createManualClock();
-    const limiter = createStatefulLimiter({ clock });
-    const plan = createPlan({ name: refill, policies: [{ ...perDay(1_000), refill }], ban: false });
-    let passed = 0;
-    for (let ms = 0; ms < DAY_MS; ms += 43_200) {
-      while (limiter.peek('key', plan).allowed) {
-        limiter.take('key', plan);
-        passed++;
-      }
-      clock.advance(43_200);
-    }
-    assert.equal(passed, admitted);
-  }
 });

@@ -1,5 +1,5 @@
-import type { KeyState } from '../limiter.js';
-import { type BucketIdentity, isSame, mattersUntilMs } from '../rule.js';
+import type { BucketIdentity, KeyState } from '../limiter.js';
+import { isSame, mattersUntilMs } from '../rule.js';
 import type { Instant } from '../token-bucket.js';
 import { PackedDecision } from './packed-decision.js';
 import { MAX_PACKED_TAKEN, type PackedPlan } from './packed-plan.js';

@@ -7,29 +7,15 @@ export interface CircuitBreakerOptions {
   readonly onChange: (error?: unknown) => void;
 }
 
-/** Limits how long calls wait for a server, and stops calls to a failing server. */
-export interface CircuitBreaker {
-  /**
-   * Settles as `asked.then(done, failed)` would. If `asked` does not settle before the deadline,
-   * it counts as failed.
-   */
-  run<T, R>(asked: Promise<T>, done: (value: T) => R, failed: (error: unknown) => R): Promise<R>;
-  /**
-   * Returns `undefined` if the server can be called. Otherwise returns the server's error, and
-   * starts a probe at most once a second.
-   */
-  failure(): { readonly error: unknown } | undefined;
-}
-
 const FAILURES_IN_A_ROW = 3;
 const PROBE_EVERY_MS = 1_000;
 
 /**
- * Creates a circuit breaker. The circuit opens after three failures in a row. A failure counts only
+ * Limits how long calls wait for a server, and stops calls to a failing one. The circuit opens after three failures in a row. A failure counts only
  * if its call was sent after the failure before was noticed, because one pause of the server makes
  * all calls in flight late.
  */
-export function createCircuitBreaker({ deadlineMs, probe, onChange }: CircuitBreakerOptions): CircuitBreaker {
+export function createCircuitBreaker({ deadlineMs, probe, onChange }: CircuitBreakerOptions) {
   let sent = 0;
   /** How many calls had been sent when the last failure was noticed. */
   let sentBefore = 0;
@@ -47,6 +33,10 @@ export function createCircuitBreaker({ deadlineMs, probe, onChange }: CircuitBre
     onChange(error);
   }
 
+  /**
+   * Settles as `asked.then(done, failed)` would. If `asked` does not settle before the deadline, it
+   * counts as failed.
+   */
   function run<T, R>(asked: Promise<T>, done: (value: T) => R, failed: (error: unknown) => R): Promise<R> {
     const call = ++sent;
     return new Promise((resolve, reject) => {
@@ -91,7 +81,12 @@ export function createCircuitBreaker({ deadlineMs, probe, onChange }: CircuitBre
 
   return {
     run,
-    failure() {
+
+    /**
+     * Returns `undefined` if the server can be called. Otherwise returns the server's error, and
+     * starts a probe at most once a second.
+     */
+    failure(): { readonly error: unknown } | undefined {
       if (failure !== undefined && performance.now() >= probeAtMs) void probeOnce();
       return failure;
     },

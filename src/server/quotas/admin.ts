@@ -33,9 +33,7 @@ export function savedQuotaAdmin({ name: place, quotas }: QuotaStorage<QuotaTable
   };
 }
 
-/**
- * The deadline of a call to Redis. It is longer than that of a server, because a person can wait.
- */
+/** The deadline of a call to Redis, longer than that of a server, because a person can wait. */
 const PATIENCE_MS = 5_000;
 
 /**

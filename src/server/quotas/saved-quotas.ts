@@ -6,13 +6,13 @@ import type { KeyState } from '../../limits/limiter.js';
 import type { StatefulLimiter } from '../../limits/memory/limiter.js';
 
 /**
- * A change of a key's quotas. A command writes it into the database, because the running server has
- * the quotas in memory. The number after `ban` is the end of the ban, in Unix milliseconds.
+ * A change of a key's quotas, which a command writes into the database for the running server. The
+ * number after `ban` is the end of the ban, in Unix milliseconds.
  */
 type QuotaRequest = 'reset' | 'lift_ban' | `ban ${number}`;
 
 interface PendingRequest {
-  /** The number of the request. Numbers ascend and are never reused. */
+  /** Ascending, and never reused. */
   readonly seq: bigint;
   readonly keyId: string;
   readonly request: string;
@@ -99,15 +99,11 @@ export function createQuotaTable(database: SqliteDatabase, { write }: WriteQueue
   };
 }
 
-/**
- * A limiter whose quotas survive a restart. Quotas of addresses are not saved, because strangers
- * could fill the table with addresses.
- */
+/** A limiter whose quotas of keys survive a restart. Strangers could fill the table with addresses. */
 export interface SavedLimiter extends Pick<StatefulLimiter, 'take'> {
   /**
    * Applies the changes that commands requested, and saves all changed quotas in one transaction.
-   * Call it about every half second, and before the database is closed. If it rejects, the next
-   * call tries again.
+   * If it rejects, the next call tries again.
    */
   save(): Promise<void>;
 }

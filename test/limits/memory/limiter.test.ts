@@ -20,25 +20,6 @@ function printed(decision: Decision): unknown {
   return JSON.parse(JSON.stringify(decision));
 }
 
-test('a request takes tokens from both the minute window and the day window, or from neither', () => {
-  const { clock, limiter } = start();
-  const plan = createPlan({ name: 'both', policies: [perMinute(2), perDay(3)] });
-  const rows = [
-    { afterMs: 0, verdict: 'within_quota', minute: 1, day: 2, inForce: 'minute', retryAfterMs: 0 },
-    { afterMs: 0, verdict: 'within_quota', minute: 0, day: 1, inForce: 'minute', retryAfterMs: 0 },
-    { afterMs: 0, verdict: 'over_quota', minute: 0, day: 1, inForce: 'minute', retryAfterMs: MINUTE_MS },
-    { afterMs: MINUTE_MS - 1, verdict: 'over_quota', minute: 0, day: 1, inForce: 'minute', retryAfterMs: 1 },
-    { afterMs: 1, verdict: 'within_quota', minute: 1, day: 0, inForce: 'day', retryAfterMs: 0 },
-    { afterMs: 0, verdict: 'over_quota', minute: 1, day: 0, inForce: 'day', retryAfterMs: DAY_MS - MINUTE_MS },
-  ];
-  for (const { afterMs, ...expected } of rows) {
-    clock.advance(afterMs);
-    const { verdict, windows, inForce, retryAfterMs } = limiter.take('key', plan);
-    const [minute, day] = windows.map((window) => window.remaining);
-    assert.deepEqual({ verdict, minute, day, inForce: inForce.policy.name, retryAfterMs }, expected);
-  }
-});
-
 for (const strangersCount of [20_000, 200_000]) {
   test(`a key and an address that are over quota stay over quota during a flood of ${strangersCount} other addresses and keys`, () => {
     const { clock, limiter } = start();

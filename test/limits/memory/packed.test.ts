@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { inspect } from 'node:util';
 import { createMemoryLimiter, createPlan, type Decision, type Plan, perDay, perMinute } from 'store-orders/limiter';
 import { createManualClock } from 'store-orders/testing';
-import { plainDecision } from '../support/plain-decision.js';
+import { plainDecision } from '../../../dist/limits/limiter.js';
 
 // Edge cases of a limiter that packs its state into a few bytes.
 

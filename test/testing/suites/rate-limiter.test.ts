@@ -8,7 +8,7 @@ import {
   type RateLimiter,
 } from 'store-orders/limiter';
 import { createManualClock, rateLimiterSuite } from 'store-orders/testing';
-import { plainDecision } from '../../limits/support/plain-decision.js';
+import { plainDecision } from '../../../dist/limits/limiter.js';
 import { failures } from './support/failures.js';
 
 type Break = (limiter: MemoryLimiter) => RateLimiter['take'];
