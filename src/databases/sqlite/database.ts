@@ -42,17 +42,14 @@ export interface ExactStatement {
  */
 export function prepare(database: SqliteDatabase, sql: string): ExactStatement {
   const statement = database.prepare(sql);
-  if (statement.setReadBigInts !== undefined) statement.setReadBigInts(true);
-  else if (statement.safeIntegers !== undefined) statement.safeIntegers(true);
-  else
+  const readExactly = statement.setReadBigInts ?? statement.safeIntegers;
+  if (readExactly === undefined) {
     throw new TypeError(
       'database: this SQLite driver cannot read int64 exactly; use node:sqlite, better-sqlite3 or libsql',
     );
-  return {
-    run: (...parameters) => void statement.run(...parameters),
-    get: (...parameters) => statement.get(...parameters) as SqliteRow | undefined,
-    all: (...parameters) => statement.all(...parameters) as SqliteRow[],
-  };
+  }
+  readExactly.call(statement, true);
+  return statement as ExactStatement;
 }
 
 /** Runs `work` in one write transaction. If `work` throws, nothing is written. */

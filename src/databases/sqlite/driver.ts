@@ -5,12 +5,6 @@ import { cannotOpen } from './failure.js';
 
 const require = createRequire(import.meta.url);
 
-/** Each function loads a driver's class, or throws if the driver is not installed. */
-const DRIVERS: readonly (() => new (file: string) => SqliteDatabase)[] = [
-  () => require('node:sqlite').DatabaseSync,
-  () => require('libsql'),
-];
-
 /**
  * Opens a SQLite file with node:sqlite (Node ≥ 22.13), otherwise with an installed libsql. If
  * neither is available, throws an error that says what to install. Creates the file if it is
@@ -28,12 +22,14 @@ export function openSqliteDatabase(file: string): SqliteDatabase {
   }
 }
 
+/** Returns the class of a driver. */
 function loadDriver(): new (file: string) => SqliteDatabase {
-  for (const load of DRIVERS) {
-    try {
-      return load();
-    } catch {}
-  }
+  try {
+    return require('node:sqlite').DatabaseSync;
+  } catch {}
+  try {
+    return require('libsql');
+  } catch {}
   throw new Error(
     'no SQLite driver found; run "npm install libsql", or use Node 22.13 or newer, which has one built in',
   );

@@ -1,4 +1,4 @@
-import { prepare, type SqliteDatabase, type SqliteValue } from './database.js';
+import { prepare, type SqliteDatabase } from './database.js';
 import { isResult } from './failure.js';
 import { migrate, type Schemas } from './migration.js';
 
@@ -39,9 +39,8 @@ export function prepareFile(database: SqliteDatabase, schemas: Schemas): void {
 
 /**
  * Makes commits durable: after a commit has returned, it survives a power cut. This needs a
- * write-ahead log and an fsync per commit. (With the drivers' default, `synchronous=NORMAL`,
- * commits have no fsync of their own.) Throws if SQLite does not accept these settings. Accepts a
- * database in memory, which has nothing to lose.
+ * write-ahead log and an fsync per commit. Throws if SQLite does not accept these settings. Accepts
+ * a database in memory, which has nothing to lose.
  *
  * Also moves the log of an earlier process into the database, and starts a new log. If an fsync of
  * that process failed, the kernel may return frames of the log that are not on disk and never will
@@ -51,8 +50,9 @@ export function prepareFile(database: SqliteDatabase, schemas: Schemas): void {
  */
 export function makeDurable(database: SqliteDatabase): void {
   database.exec('PRAGMA journal_mode = WAL');
+  database.exec('PRAGMA synchronous = FULL');
   const journal = prepare(database, 'PRAGMA journal_mode').get()?.['journal_mode'];
-  const synchronous = syncEveryCommit(database);
+  const synchronous = prepare(database, 'PRAGMA synchronous').get()?.['synchronous'];
   if (journal === 'memory') return;
   if (journal !== 'wal' || synchronous !== 2n) {
     throw new Error(
@@ -61,13 +61,4 @@ export function makeDurable(database: SqliteDatabase): void {
     );
   }
   database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
-}
-
-/**
- * Makes each commit of this handle wait for its fsync. Returns the value of `synchronous` that
- * SQLite then reports. It should be 2n (FULL).
- */
-export function syncEveryCommit(database: SqliteDatabase): SqliteValue | undefined {
-  database.exec('PRAGMA synchronous = FULL');
-  return prepare(database, 'PRAGMA synchronous').get()?.['synchronous'];
 }

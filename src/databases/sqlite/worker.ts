@@ -17,9 +17,8 @@ export interface FileWorkerData {
   readonly operation: Extract<FileOperation, 'read' | 'write'>;
 }
 
-/** A call of a method of one of the objects in the worker. */
+/** A call of a method of one of the objects in the worker. Its answer has the same `id`. */
 export interface WorkerCall {
-  /** Identifies the call in its answer. */
   readonly id: number;
   readonly part: string;
   readonly method: string;

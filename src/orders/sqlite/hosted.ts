@@ -33,8 +33,8 @@ export interface SqliteFileOrderStore extends OwnedOrderStore {
   get(id: OrderId): Promise<OrderRecord | undefined>;
   ship(id: OrderId): Promise<ShipOutcome>;
   /**
-   * Resolves if the file can be read and written. Otherwise rejects with the reason, for example a
-   * full disk.
+   * Resolves if the file can be read and, after a failed write, written again. Otherwise rejects
+   * with the reason, for example a full disk.
    */
   probe(): Promise<void>;
   /** Rejects if the file cannot be closed because its disk does not respond. */

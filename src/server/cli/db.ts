@@ -1,6 +1,5 @@
 import { statSync } from 'node:fs';
 import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
-import { syncEveryCommit } from '../../databases/sqlite/durability.js';
 import { failureOf } from '../../databases/sqlite/failure.js';
 import { type CommandResult, done, failed, Misuse } from '../command-result.js';
 import { printable } from '../log/printable.js';
@@ -60,18 +59,14 @@ async function withFile(invocation: Invocation, work: (file: string) => CommandR
 function check(file: string): CommandResult {
   return withUnmigratedFile(file, (opened) => {
     const { database, versions } = opened;
-    const synchronous = Number(syncEveryCommit(database));
     database.exec('BEGIN');
     checkContents(opened, file);
-    const report = { ...reportOn(file, database, versions), synchronous };
+    const report = reportOn(file, database, versions);
     return done(describe(report), report);
   });
 }
 
-type Report = ReturnType<typeof reportOn> & {
-  /** The value of `PRAGMA synchronous` in this program. 2 means FULL: one fsync for each commit. */
-  readonly synchronous: number;
-};
+type Report = ReturnType<typeof reportOn>;
 
 function reportOn(file: string, database: SqliteDatabase, versions: ReadonlyMap<string, number>) {
   const number = (sql: string) => Number(Object.values(prepare(database, sql).get() ?? {})[0] ?? Number.NaN);
@@ -104,7 +99,7 @@ function reportOn(file: string, database: SqliteDatabase, versions: ReadonlyMap<
 }
 
 function describe(report: Report): string {
-  const { orders, keys, schema, synchronous } = report;
+  const { orders, keys, schema } = report;
   const byStatus = Object.entries(orders.byStatus).map(([status, count]) => `${count} ${printable(status)}`);
   const versions = Object.entries(schema).map(([part, { file, program }]) =>
     file === program ? `${part} ${file}` : `${part} ${file} (this program: ${program})`,
@@ -115,7 +110,6 @@ function describe(report: Report): string {
     revision: report.revision,
     schema: versions.join('; '),
     journal: report.journalMode,
-    sync: `${synchronous === 2 ? 'full' : `only level ${synchronous}`}, set by this program`,
     pages: `${report.pages} of ${report.pageBytes} bytes, ${report.freePages} of them free`,
     size: `${report.fileBytes} bytes, plus ${report.logBytes} in its -wal file`,
   };

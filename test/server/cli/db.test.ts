@@ -35,7 +35,6 @@ test('db check reports the content and the settings of an undamaged file, and do
     revision: 1,
     schema: { orders: { file: 3, program: 3 }, program: { file: 1, program: 1 } },
     journalMode: 'wal',
-    synchronous: 2,
     pages: bytes.length / 4096,
     freePages: 0,
     pageBytes: 4096,
@@ -45,7 +44,7 @@ test('db check reports the content and the settings of an undamaged file, and do
   const { code, stdout } = await run(['db', 'check'], { cwd });
   assert.equal(code, 0);
   assert.match(stdout, /^store-orders\.db is sound\norders {4}3: 2 pending, 1 shipped\nkeys {6}2, 1 of them revoked\n/);
-  assert.match(stdout, /\nschema {4}orders 3; program 1\njournal {3}wal\nsync {6}full, /);
+  assert.match(stdout, /\nschema {4}orders 3; program 1\njournal {3}wal\n/);
   assert.deepEqual(readFileSync(join(cwd, 'store-orders.db')), bytes);
   assert.deepEqual(readdirSync(cwd), ['store-orders.db']);
 });
