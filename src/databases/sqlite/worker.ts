@@ -58,6 +58,8 @@ export function hostParts(createParts: (host: Host) => object): void {
   const identities = new Map<string, string | undefined>([[file, identity]]);
   let database: SqliteDatabase | undefined;
   let parts: object | undefined;
+  /** Whether the last check succeeded. If it did, the next calls are checked only afterwards. */
+  let isThere = false;
   let answers: WorkerAnswer[] = [];
 
   function open(): object {
@@ -86,7 +88,7 @@ export function hostParts(createParts: (host: Host) => object): void {
   function receive(calls: readonly WorkerCall[]): void {
     try {
       // Opening would create a missing file.
-      checkIdentities(identities);
+      if (!isThere) checkIdentities(identities);
       parts ??= open();
       for (const one of calls) void call(parts, one);
     } catch (error) {
@@ -116,7 +118,9 @@ export function hostParts(createParts: (host: Host) => object): void {
     try {
       // If a name no longer refers to the opened file, no result of that file may be used.
       checkIdentities(identities);
+      isThere = true;
     } catch (error) {
+      isThere = false;
       sending = sending.map(({ id }) => ({ id, failure: sent(error) }));
     }
     parentPort?.postMessage(sending);
