@@ -20,7 +20,6 @@ export function lockForServer(file: string): (() => void) | undefined {
     place.exec('BEGIN EXCLUSIVE');
     return () => void place.close();
   } catch (error) {
-    place.close();
     if (isResult(error, 'busy')) return undefined;
     throw error;
   }

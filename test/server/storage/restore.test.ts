@@ -115,6 +115,7 @@ test('db restore refuses an invalid backup, and never replaces a file that is no
     ['store-orders.db', 'text.db', /^store-orders: cannot open text\.db: the file is not a SQLite database; /],
     ['store-orders.db', 'foreign.db', /^store-orders: cannot open foreign\.db: the file is not an order database, /],
     ['store-orders.db', 'absent/new.db', /^store-orders: cannot /],
+    ['store-orders.db', '.', /^store-orders: cannot read \.: it is not a regular file; /],
   ] as const) {
     const { code, stderr } = await run(['db', 'restore', backup, '--db', db], { cwd });
     assert.equal(code, 1, `${backup} to ${db}`);
