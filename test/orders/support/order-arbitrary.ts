@@ -19,18 +19,20 @@ const shipDate = fc
   )
   .map(([date, offset]) => date.toISOString().replace('Z', offset));
 
+const FIELDS: { readonly [Name in keyof Required<OrderRecord>]: fc.Arbitrary<NonNullable<OrderRecord[Name]>> } = {
+  id: int64,
+  petId: int64,
+  quantity: fc.maxSafeInteger(),
+  shipDate,
+  complete: fc.boolean(),
+  status: fc.constantFrom('pending', 'shipped', 'cancelled', 'on_hold'),
+};
+
 /** Any record that a store may hold. Every field except `id` and `status` may be absent. */
-export const orderRecord: fc.Arbitrary<OrderRecord> = fc.record(
-  {
-    id: int64,
-    petId: int64,
-    quantity: fc.maxSafeInteger(),
-    shipDate,
-    complete: fc.boolean(),
-    status: fc.constantFrom('pending', 'shipped', 'cancelled', 'on_hold'),
-  },
-  { requiredKeys: ['id', 'status'], noNullPrototype: true },
-);
+export const orderRecord: fc.Arbitrary<OrderRecord> = fc.record(FIELDS, {
+  requiredKeys: ['id', 'status'],
+  noNullPrototype: true,
+});
 
 /** Records with different ids. */
 export const orderRecords = fc.uniqueArray(orderRecord, { selector: (record) => record.id, maxLength: 20 });
