@@ -14,31 +14,24 @@ const PATIENCE_MS = 5_000;
 
 /**
  * Creates a function that reads snapshots over a pool, with at most four of the pool's connections
- * at a time. If a query fails, its connection is closed without a ROLLBACK, because the ROLLBACK
- * might time out as well.
+ * at a time. Unless all is read, the connection is closed, because a ROLLBACK might time out.
  */
 export function createSnapshotReader(connect: NonNullable<PostgresPool['connect']>): SnapshotReader {
   const turns = createTurns(MOST_OPEN);
 
-  async function* readOver<T>(read: (client: PostgresClient) => AsyncIterable<T>): AsyncGenerator<T> {
-    const client = await holdConnection(connect);
-    let isSound = true;
-    try {
-      await client.query({ text: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY' });
-      yield* read(client);
-    } catch (error) {
-      isSound = false;
-      throw error;
-    } finally {
-      if (isSound) await client.query({ text: 'COMMIT' }).catch(() => (isSound = false));
-      client.release(!isSound);
-    }
-  }
-
   return async function* readSnapshot(read) {
     if (!(await turns.take(PATIENCE_MS))) throw new Error('every connection for long lists is in use');
     try {
-      yield* readOver(read);
+      const client = await holdConnection(connect);
+      let isDone = false;
+      try {
+        await client.query({ text: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY' });
+        yield* read(client);
+        await client.query({ text: 'COMMIT' });
+        isDone = true;
+      } finally {
+        client.release(!isDone);
+      }
     } finally {
       turns.end();
     }

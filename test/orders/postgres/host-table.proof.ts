@@ -160,6 +160,22 @@ describe('the order store over a table of the embedding program in PostgreSQL', 
     });
   }
 
+  for (const [type, value, complete] of [
+    ['boolean', 'false', false],
+    ['integer', '1', true],
+    ['text', 'no', false],
+  ] as const) {
+    test(`lists the ${type} ${value} as ${complete}`, async () => {
+      await pool.query(
+        `DROP TABLE IF EXISTS checked; CREATE TABLE checked (id int PRIMARY KEY, status text, done ${type})`,
+      );
+      await pool.query(`INSERT INTO checked VALUES (1, 'x', $1)`, [value]);
+      const fields = { id: 'id', status: 'status', complete: 'done' };
+      const listed = await createMappedOrderStore(pool, { table: 'checked', columns: fields }).list();
+      assert.deepEqual(listed, [{ id: 1n, complete }]);
+    });
+  }
+
   for (const id of ['1.4', '9223372036854775808', 'NaN']) {
     test(`a list with the id ${id} fails, because no client could cancel this order`, async () => {
       await pool.query('DROP TABLE IF EXISTS broken; CREATE TABLE broken (id numeric PRIMARY KEY, status text)');
