@@ -16,32 +16,6 @@ export interface ConnectionLimits {
   readonly idleMs: number;
 }
 
-/**
- * Tracks the open connections of a server. A connection is keyless if it has sent no request, or if
- * the last reply on it was charged to its address. At the maximum number of connections, or of
- * connections of one address, a new connection replaces the oldest keyless one. If there is no
- * keyless connection, the new one is closed.
- */
-export interface Connections {
-  /** Adds a connection, or closes it if there is no room for it. */
-  add(socket: Socket): void;
-  /**
-   * Records the newest request of a connection. Its response is the last one that is pending,
-   * because responses are sent in the sequence of their requests.
-   */
-  answering(socket: Socket, response: ServerResponse): void;
-  /** Records who was charged for the newest request that has a reply. */
-  replied(request: NodeRequest, reply: Reply): void;
-  /**
-   * Closes each connection after its pending responses. The last of them has `Connection: close`,
-   * unless it has already begun. Without pending responses, a connection is closed after
-   * `lingerMs`, because a request of the client could be on its way. If the first request of a
-   * connection has begun to arrive, the connection stays open for that request.
-   */
-  closeAll(lingerMs: number): void;
-  destroyAll(): void;
-}
-
 interface Connection {
   readonly socket: Socket;
   readonly address: string;
@@ -55,7 +29,13 @@ interface Connection {
   hasKey: boolean | undefined;
 }
 
-export function createConnections({ most, mostPerAddress, idleMs }: ConnectionLimits): Connections {
+/**
+ * Tracks the open connections of a server. A connection is keyless if it has sent no request, or if
+ * the last reply on it was charged to its address. At the maximum number of connections, or of
+ * connections of one address, a new connection replaces the oldest keyless one. If there is no
+ * keyless connection, the new one is closed.
+ */
+export function createConnections({ most, mostPerAddress, idleMs }: ConnectionLimits) {
   /** All connections. Both maps are ordered, oldest first. */
   const open = new Map<Socket, Connection>();
   const byAddress = new Map<string, Set<Connection>>();
@@ -110,7 +90,8 @@ export function createConnections({ most, mostPerAddress, idleMs }: ConnectionLi
   }
 
   return {
-    add(socket) {
+    /** Adds a connection, or closes it if there is no room for it. */
+    add(socket: Socket): void {
       const address = addressKey(socket.remoteAddress);
       const neighbours = byAddress.get(address) ?? new Set();
       const hasRoom =
@@ -119,25 +100,36 @@ export function createConnections({ most, mostPerAddress, idleMs }: ConnectionLi
         socket.destroy();
         return;
       }
-      const connection = { socket, address, newest: undefined, swept: undefined, hasKey: undefined };
+      const connection: Connection = { socket, address, newest: undefined, swept: undefined, hasKey: undefined };
       open.set(socket, connection);
       byAddress.set(address, neighbours.add(connection));
       sweeping ??= setInterval(sweep, idleMs).unref();
       socket.once('close', () => forget(connection));
     },
 
-    answering(socket, response) {
+    /**
+     * Records the newest request of a connection. Its response is the last one that is pending,
+     * because responses are sent in the sequence of their requests.
+     */
+    answering(socket: Socket, response: ServerResponse): void {
       const connection = open.get(socket);
       if (connection !== undefined) connection.newest = response;
     },
 
-    replied({ socket }, { charged }) {
+    /** Records who was charged for the newest request that has a reply. */
+    replied({ socket }: NodeRequest, { charged }: Reply): void {
       const connection = open.get(socket);
       // Without a decision of the limiter, it is unknown whether the key is valid.
       if (connection !== undefined && charged !== undefined) connection.hasKey = charged === 'key';
     },
 
-    closeAll(lingerMs) {
+    /**
+     * Closes each connection after its pending responses. The last of them has `Connection: close`,
+     * unless it has already begun. Without pending responses, a connection is closed after
+     * `lingerMs`, because a request of the client could be on its way. If the first request of a
+     * connection has begun to arrive, the connection stays open for that request.
+     */
+    closeAll(lingerMs: number): void {
       for (const connection of open.values()) {
         const { newest } = connection;
         if (newest === undefined || newest.writableFinished) closeUnlessUsed(connection, newest, lingerMs);
@@ -146,7 +138,7 @@ export function createConnections({ most, mostPerAddress, idleMs }: ConnectionLi
       }
     },
 
-    destroyAll() {
+    destroyAll(): void {
       for (const socket of open.keys()) socket.destroy();
     },
   };
