@@ -16,8 +16,6 @@ interface Figures {
   opened: number;
   closed: number;
   requests: number;
-  /** The longest time that a connection was open. */
-  longestMs: number;
 }
 
 const figures: Record<string, Figures> = {};
@@ -102,35 +100,24 @@ const awayMs = attack === 'mixture' ? 1_000 : 0;
 function start(index: number): void {
   const kind = kinds[index % kinds.length] ?? '';
   const path = attack === 'mixture' ? PATHS[Math.floor(index / kinds.length) % PATHS.length] : PATHS[0];
-  figures[kind] ??= { opened: 0, closed: 0, requests: 0, longestMs: 0 };
+  figures[kind] ??= { opened: 0, closed: 0, requests: 0 };
   const figure = figures[kind];
-  const startMs = performance.now();
-  let isOpen = false;
   const socket = connect({ port, host: '127.0.0.1', localAddress: addressOf(index) });
-  const note = () => {
-    if (isOpen) figure.longestMs = Math.max(figure.longestMs, Math.round(performance.now() - startMs));
-  };
-  open.add(note);
   socket.on('error', () => {});
   socket.on('connect', () => {
-    isOpen = true;
     figure.opened++;
     ATTACKS[kind]?.(socket, path ?? '', figure);
   });
   // For a client that reads nothing, this event is the first sign that the server has closed the
   // connection.
   socket.on('close', () => {
-    note();
-    open.delete(note);
     figure.closed++;
     if (performance.now() < endMs) setTimeout(start, awayMs, index);
   });
 }
 
-const open = new Set<() => void>();
 for (let index = 0; index < count; index++) setTimeout(start, index, index);
 setTimeout(() => {
-  for (const note of open) note();
   console.log(JSON.stringify(figures));
   process.exit();
 }, endMs - performance.now());

@@ -12,7 +12,6 @@ export interface AttackFigures {
   readonly opened: number;
   readonly closed: number;
   readonly requests: number;
-  readonly longestMs: number;
 }
 
 /**
