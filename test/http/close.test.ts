@@ -10,7 +10,7 @@ const GET = { method: 'GET', url: ORDERS, rawHeaders: KEY };
 function createSlowShop() {
   const finish: ((orders: readonly Order[]) => void)[] = [];
   const list = () => new Promise<readonly Order[]>((resolve) => finish.push(resolve));
-  const { service } = createShop({ store: { list, cancel: () => 'cancelled' } });
+  const { service } = createShop({ store: fakeStore({ list }) });
   return { service, finish };
 }
 

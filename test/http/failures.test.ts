@@ -90,10 +90,10 @@ function shopWith(part: Part, misbehave: Misbehaviour): Shop {
   const options: Partial<OrderServiceOptions> = {
     authenticate: part === 'authenticate' ? replace(authenticate) : authenticate,
     limiter: part === 'limiter' ? { take: replace(shop.limiter.take) } : shop.limiter,
-    store: {
+    store: fakeStore({
       list: part === 'store.list' ? replace(shop.store.list) : shop.store.list,
       cancel: part === 'store.cancel' ? replace(shop.store.cancel) : shop.store.cancel,
-    },
+    }),
   };
   return { ...shop, service: createShop(options).service };
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { nodeHandler } from 'store-orders/handler';
+import { fakeStore } from '../support/fake-store.js';
 import { exchange } from './support/raw-socket.js';
 import { authenticate, createShop, KEY, ORDERS } from './support/shop.js';
 import { listen } from './support/ways.js';
@@ -83,7 +84,7 @@ test('pipelined requests are executed one after the other, even if the store is 
     await new Promise(setImmediate);
     return running-- === 1 ? 'cancelled' : 'not_pending';
   };
-  const { service } = createShop({ store: { list: () => [], cancel } });
+  const { service } = createShop({ store: fakeStore({ cancel }) });
   const { port, close } = await listen(nodeHandler(service));
   const { answers } = await exchange(port, DELETE.repeat(5) + LAST);
   assert.deepEqual(

@@ -41,7 +41,7 @@ function streaming(pages: Iterable<readonly Order[] | (() => never)>): Streaming
       end();
     }
   }
-  return { list, cancel: () => 'not_found', asked: () => count, ended };
+  return { ...fakeStore({ list }), asked: () => count, ended };
 }
 
 const fail = () => {

@@ -4,6 +4,7 @@ import { Agent } from 'node:http';
 import { connect, createServer as createHttp2Server } from 'node:http2';
 import { test } from 'node:test';
 import { forwardedAddress, nodeHandler } from 'store-orders/handler';
+import { fakeStore } from '../../support/fake-store.js';
 import { listenOnFreePort } from '../../support/listen.js';
 import { assertError, checkAnswer, trioOf } from '../support/answer.js';
 import { exchange, open, readText } from '../support/raw-socket.js';
@@ -143,7 +144,7 @@ test('the service writes no response if the host has already sent one or the cli
         finish = resolve;
       });
     };
-    const { service } = createShop({ store: { list, cancel: () => 'not_found' } });
+    const { service } = createShop({ store: fakeStore({ list }) });
     const handle = nodeHandler(service);
     let closed: Promise<unknown> = Promise.resolve();
     let later = () => {};
@@ -171,7 +172,7 @@ test('the service writes no response if the host has already sent one or the cli
 });
 
 test('the handler has three parameters, and returns nothing when it is called with next', async () => {
-  const { service } = createShop({ store: { list: async () => [], cancel: () => 'not_found' } });
+  const { service } = createShop({ store: fakeStore({ list: async () => [] }) });
   const handle = nodeHandler(service);
   assert.equal(handle.length, 3);
   const results: unknown[] = [];

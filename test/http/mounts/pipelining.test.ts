@@ -9,6 +9,7 @@ import { createPlan, type OrderService, perMinute } from 'store-orders';
 import { fastifyPlugin } from 'store-orders/fastify';
 import { nodeHandler } from 'store-orders/handler';
 import { koaMiddleware } from 'store-orders/koa';
+import { fakeStore } from '../../support/fake-store.js';
 import { open, readAll } from '../support/raw-socket.js';
 import { createShop, KEY, ORDERS } from '../support/shop.js';
 import { listening } from './support/mount.js';
@@ -48,7 +49,7 @@ async function serve(t: TestContext, mount: (service: OrderService) => Promise<R
     return 'cancelled' as const;
   };
   const authenticate = () => ({ id: 'pipeliner', plan: PLENTY });
-  const server = await mount(createShop({ store: { list: () => [], cancel }, authenticate }).service);
+  const server = await mount(createShop({ store: fakeStore({ cancel }), authenticate }).service);
   const { origin, close } = await listening(server);
   t.after(close);
   let requests = 0;

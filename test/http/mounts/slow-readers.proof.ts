@@ -9,7 +9,7 @@ import { runInNewContext } from 'node:vm';
 import { createMemoryOrderStore, createPlan, type OrderInput, perMinute } from 'store-orders';
 import { nodeHandler } from 'store-orders/handler';
 import { serializeOrders } from '../../../src/orders/json.js';
-import { pageOf } from '../../support/fake-store.js';
+import { fakeStore, pageOf } from '../../support/fake-store.js';
 import { open, readText } from '../support/raw-socket.js';
 import { createShop, KEY, ORDERS } from '../support/shop.js';
 import { askNode, listen } from '../support/ways.js';
@@ -35,7 +35,7 @@ function ordersUpTo(count: number): readonly OrderInput[] {
 }
 
 async function listenWith(list: () => unknown) {
-  const store = { list: () => Object(list()), cancel: () => 'not_found' as const };
+  const store = fakeStore({ list: () => Object(list()) });
   const shop = createShop({ store, authenticate: () => ({ id: 'reader', plan: PLENTY }) });
   const sockets = new Set<Socket>();
   const { server, port, close } = await listen(nodeHandler(shop.service));

@@ -3,7 +3,7 @@ import { suite, type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn, setTimeout } from 'node:timers/promises';
 import { createMemoryOrderStore, createOrderService, type OrderService } from 'store-orders';
 import { createTestService } from 'store-orders/testing';
-import { pageOf } from '../../../support/fake-store.js';
+import { fakeStore, pageOf } from '../../../support/fake-store.js';
 import { authenticate, createShop, KEY, ORDERS, order } from '../../support/shop.js';
 import type { Mount } from './mount.js';
 
@@ -94,7 +94,7 @@ export function hostSuite({ name, hooks, trustsProxy, isEmulated, open }: Mount)
 
     test('sends a 503 with all header fields when the store fails before it returns a list', async (t) => {
       const list = () => Promise.reject(new Error('no connection'));
-      const ask = await opened(t, createShop({ store: { list, cancel: list } }).service);
+      const ask = await opened(t, createShop({ store: fakeStore({ list }) }).service);
       for (const init of [{ headers: HEADERS }, { method: 'HEAD', headers: HEADERS }]) {
         const { status, headers } = await ask(ORDERS, init);
         assert.deepEqual([status, headers.get('retry-after'), headers.get('x-ratelimit-limit')], [503, '1', '1000']);
@@ -163,5 +163,5 @@ async function page(count: number): Promise<string> {
 
 function streaming(list: () => AsyncIterable<string>): OrderService {
   const { limiter } = createShop();
-  return createOrderService({ store: { list, cancel: () => 'not_found' }, limiter, authenticate });
+  return createOrderService({ store: fakeStore({ list }), limiter, authenticate });
 }
