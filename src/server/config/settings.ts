@@ -29,14 +29,12 @@ function count(usage: string, env: string, help: string, [min, max, defaultValue
 
 function wholeNumber(min: number, max: number) {
   const expected = `expected a whole number from ${min} to ${max}`;
-  return v.pipe(
-    v.unknown(),
-    v.transform(fromDigits),
-    v.number(expected),
-    v.integer(expected),
-    v.minValue(min, expected),
-    v.maxValue(max, expected),
-  );
+  const isValid = (value: unknown) => isWhole(value, min, max);
+  return v.pipe(v.unknown(), v.transform(fromDigits), v.custom<number>(isValid, expected));
+}
+
+function isWhole(value: unknown, min: number, max: number): boolean {
+  return typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max;
 }
 
 /** Converts a text of digits to a number, because flags and variables are texts. */
@@ -205,6 +203,6 @@ export function settingText(name: SettingName): SettingText {
  * password.
  */
 function isPort(port: number | string): boolean {
-  if (typeof port === 'number') return Number.isInteger(port) && port >= 0 && port <= 65_535;
+  if (typeof port === 'number') return isWhole(port, 0, 65_535);
   return /^(?!\w+:\/\/).*\/./.test(port) && Buffer.byteLength(port) <= MOST_PATH_BYTES;
 }
