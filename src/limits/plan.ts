@@ -75,8 +75,8 @@ export interface Plan {
 export interface PlanOptions {
   readonly name: string;
   /**
-   * From 1 to 32 policies. With one or two windows of interval refill, the memory limiter decides in
-   * about 1 µs. With a third window, or with continuous refill, a decision takes about 10 µs.
+   * From 1 to 32 policies. The memory limiter is fastest with one or two windows of interval refill.
+   * With a third window, or with continuous refill, a decision takes 5 to 10 times as long.
    */
   readonly policies: readonly QuotaPolicyOptions[];
   /**
