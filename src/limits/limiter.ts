@@ -29,7 +29,7 @@ export interface Decision {
   readonly cost: number;
   /**
    * Whether the request may proceed. The limiters of this package allow it if the verdict is
-   * `within_quota`. A Redis limiter with `onBackendError: 'open'` allows all while Redis fails.
+   * `within_quota`.
    */
   readonly allowed: boolean;
   /** What the windows and the ban decide. A request takes tokens only if it is `within_quota`. */
