@@ -1,7 +1,4 @@
-/**
- * The SQLite errors that this program distinguishes: this program's name for the error, SQLite's
- * primary or extended result code, and SQLite's name for this code.
- */
+/** This program's name for an error, SQLite's primary or extended result code, and its name. */
 const RESULTS = [
   // The file -shm could not grow, and a full disk is the reason.
   ['full', 10 | (19 << 8), 'SQLITE_IOERR_SHMSIZE'],
@@ -56,7 +53,6 @@ export function isResult(error: unknown, result: SqliteResult): error is Error {
   return resultOf(error) === result;
 }
 
-/** Reports whether the disk has not responded in time. */
 export function isLate(error: unknown): boolean {
   return error instanceof SqliteFileError && error.kind === 'late';
 }

@@ -20,7 +20,6 @@ interface Waiting {
   busySinceMs?: number;
 }
 
-/** How long a write waits for another process's lock before it is rejected. */
 const LOCK_DEADLINE_MS = 2_000;
 const LOCK_RETRY_MS = 5;
 

@@ -12,7 +12,7 @@ export type Remote<Parts> = {
   };
 };
 
-/** A worker that hosts `Parts`. It opens the database file. */
+/** A worker that hosts `Parts`. */
 export interface FileWorker<Parts> {
   /**
    * Calls the objects in the worker. A call rejects with a {@link SqliteFileError}, whose kind is
