@@ -87,7 +87,7 @@ export async function besideStrangers(
     }
     for (const [who, { failures }] of Object.entries(customers)) {
       // While strangers use up the limit of an address, a key from there that the server has not
-      // seen is refused without a look-up.
+      // seen can be refused without a look-up.
       const isRefusedByLimit = place === 'the same address' && who === 'unseen keys';
       const unexpected = failures.filter((failure) => !(isRefusedByLimit && failure === '429'));
       assert.deepEqual(unexpected, [], `${place}, ${who}`);
