@@ -46,6 +46,7 @@ const MISTAKES: readonly Mistake[] = [
   [REDIS_OF('redis://localhost:65536'), `REDIS_URL: ${REDIS_URL}`],
   [REDIS_OF('redis://a,b'), `REDIS_URL: ${REDIS_URL}`],
   [REDIS_OF('redis://a/0,redis://b/1'), `REDIS_URL: ${REDIS_URL}`],
+  [REDIS_OF('redis://a/1,redis://b/1'), `REDIS_URL: ${REDIS_URL}`],
   [REDIS_OF('redis://a,rediss://b'), `REDIS_URL: ${REDIS_URL}`],
   [REDIS_OF('redis://:secret@a,redis://:secret2@b'), `REDIS_URL: ${REDIS_URL}`],
   [
