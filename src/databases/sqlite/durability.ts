@@ -1,6 +1,6 @@
 import { prepare, type SqliteDatabase } from './database.js';
 import { isResult } from './failure.js';
-import { migrate, type Schemas } from './migration.js';
+import { isOurs, migrate, type Schemas } from './migration.js';
 
 /** How long a statement waits for a lock while a file is opened, and how long opening may take. */
 const OPEN_WAIT_MS = 250;
@@ -32,6 +32,9 @@ export function retryWhileBusy<T>(database: SqliteDatabase, work: () => T): T {
  */
 export function prepareFile(database: SqliteDatabase, schemas: Schemas): void {
   retryWhileBusy(database, () => {
+    // A killed process must leave no rollback journal beside a file with tables: such a journal
+    // would empty a backup copied over the file.
+    if (!isOurs(database)) makeDurable(database);
     migrate(database, schemas);
     makeDurable(database);
   });

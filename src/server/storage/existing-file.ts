@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
 import { openSqliteDatabase } from '../../databases/sqlite/driver.js';
 import { retryWhileBusy } from '../../databases/sqlite/durability.js';
@@ -17,7 +17,17 @@ export function noSuchDatabase(file: string): string {
   return `there is no database ${file}; check --db, or start the server to create it`;
 }
 
-/** Throws if SQLite must not open the file. A missing file is accepted. */
+/** Throws if SQLite must not open the file, or would empty it. A missing file is accepted. */
+export function checkFile(file: string): void {
+  checkKind(file);
+  if (!hasForeignJournal(file)) return;
+  throw new Error(
+    `the journal ${file}-journal belongs to a database that this file has replaced; ` +
+      'rename this file, then restore it with db restore, which removes that journal',
+  );
+}
+
+/** Throws unless the file is a regular file with one name. A missing file is accepted. */
 export function checkKind(file: string): void {
   const found = statSync(file, { throwIfNoEntry: false });
   if (found === undefined) return;
@@ -30,6 +40,26 @@ export function checkKind(file: string): void {
 }
 
 /**
+ * Returns whether the journal of a database whose creation was killed lies beside a file that has
+ * replaced that database. SQLite would roll the file back into nothing. The replaced database has
+ * at most one page, because it gets its tables later, with a write-ahead log.
+ */
+export function hasForeignJournal(file: string): boolean {
+  // The size comes first, because another process may be creating the database.
+  const bytes = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+  let journal: Buffer;
+  try {
+    journal = readFileSync(`${file}-journal`);
+  } catch {
+    return false;
+  }
+  // If the journal is complete, it begins with the magic number, and then has the number of pages
+  // before the transaction and the size of a page (SQLite file format, section 3).
+  if (journal.length < 28 || journal[0] === 0) return false;
+  return journal.readUInt32BE(16) === 0 && bytes > journal.readUInt32BE(24);
+}
+
+/**
  * Runs `work` on an existing file, without migrating its tables. Throws a {@link SqliteFileError}
  * whose message calls the file `name`.
  */
@@ -37,7 +67,7 @@ export function withUnmigratedFile<T>(file: string, work: (opened: UnmigratedFil
   if (!existsSync(file)) throw new SqliteFileError(noSuchDatabase(file), 'other');
   let database: SqliteDatabase | undefined;
   try {
-    checkKind(file);
+    checkFile(file);
     const opened = openSqliteDatabase(file);
     database = opened;
     return work({ database, versions: retryWhileBusy(database, () => schemaVersions(opened, SCHEMAS)) });
@@ -66,10 +96,25 @@ function problemsOf(database: SqliteDatabase): readonly string[] {
   }
 }
 
-/** Throws a {@link SqliteFileError} if the database is damaged, or has no orders table. */
+/**
+ * What this program never creates. A trigger could create an API key when an order is cancelled.
+ * Indexes and SQLite's own tables change nothing.
+ */
+const SELECT_FOREIGN = `SELECT type, name FROM sqlite_schema WHERE type IN ('trigger', 'view')
+  OR type = 'table' AND name NOT GLOB 'sqlite_*' AND name NOT IN
+  ('store_orders_schema', 'orders', 'orders_revision', 'orders_changes', 'keys', 'quotas', 'quota_requests')`;
+
+/**
+ * Throws a {@link SqliteFileError} if the database is damaged, has no orders table, or has views,
+ * triggers or tables of others.
+ */
 export function checkContents({ database, versions }: UnmigratedFile, name: string): void {
   checkIntegrity(database, name);
   if (versions.get('orders') === 0) {
     throw new SqliteFileError(`${name} has no tables; start a server on it to create them`, 'other');
   }
+  const foreign = prepare(database, SELECT_FOREIGN).get();
+  if (foreign === undefined) return;
+  const what = `${foreign['type']} ${JSON.stringify(foreign['name'])}`;
+  throw new SqliteFileError(`${name} contains the ${what}, which store-orders did not create; drop it first`, 'other');
 }

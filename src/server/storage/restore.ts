@@ -6,7 +6,7 @@ import { failureOf, isResult } from '../../databases/sqlite/failure.js';
 import { isOurs } from '../../databases/sqlite/migration.js';
 import { type CommandResult, done, failed } from '../command-result.js';
 import { putInPlace, withCopy } from './backup.js';
-import { checkKind } from './existing-file.js';
+import { checkKind, hasForeignJournal } from './existing-file.js';
 import { lockForServer } from './server-lock.js';
 
 /**
@@ -35,11 +35,12 @@ export function restore(backup: string, file: string): CommandResult {
 /**
  * Removes the log and the journal of the old database, because SQLite would apply them to the new
  * one. They are first applied to the old database, so that a restore interrupted here leaves it
- * complete. If the old database is damaged, they are only removed. Returns `false` if the database
- * is in use. Throws an error that calls the database `name` if it belongs to another program.
+ * complete. If the old database is damaged, or its journal is not its own, they are only removed.
+ * Returns `false` if the database is in use. Throws an error that calls the database `name` if it
+ * belongs to another program.
  */
 function endLog(file: string, name: string): boolean {
-  if (existsSync(file)) {
+  if (existsSync(file) && !hasForeignJournal(file)) {
     const database = openSqliteDatabase(file);
     try {
       isOurs(database);

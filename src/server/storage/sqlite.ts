@@ -12,7 +12,7 @@ import { createOrders } from '../../orders/sqlite/store.js';
 import { createKeyRing } from '../keys/key-ring.js';
 import { createKeyTable } from '../keys/sqlite.js';
 import { createQuotaTable, type QuotaTable } from '../quotas/saved-quotas.js';
-import { checkIntegrity, checkKind, noSuchDatabase, withUnmigratedFile } from './existing-file.js';
+import { checkFile, checkIntegrity, noSuchDatabase, withUnmigratedFile } from './existing-file.js';
 import { type ProgramParts, SCHEMAS } from './program-parts.js';
 import { LOCK_SUFFIX } from './server-lock.js';
 import type { OpenOutcome, ServerStorage, Storage } from './storage.js';
@@ -66,7 +66,7 @@ function createAndOpen<Opened extends ServerStorage>(
     };
   }
   try {
-    checkKind(file);
+    checkFile(file);
     return { ok: true, data: open(file, isNew) };
   } catch (error) {
     if (isNew) removeFiles(file);

@@ -28,6 +28,20 @@ for (const { name, open } of sqliteDrivers) {
       database.close();
     });
 
+    test('the tables are created with a write-ahead log, so that a killed process leaves no journal that empties a copied file', () => {
+      const database = open(temporaryFile());
+      const modes: string[] = [];
+      const watched = wrapDatabase(database, {
+        exec(sql) {
+          if (sql.startsWith('CREATE TABLE')) modes.push(ask(database, 'PRAGMA journal_mode', 'journal_mode'));
+          return database.exec(sql);
+        },
+      });
+      createSqliteOrderStore(watched);
+      assert.deepEqual(new Set(modes), new Set(['wal']));
+      database.close();
+    });
+
     test('the store sets busy_timeout to 0, so that SQLite does not block the event loop while another process holds the lock', () => {
       const database = open(temporaryFile());
       database.exec('PRAGMA busy_timeout = 5000');

@@ -7,6 +7,7 @@ import { openSqliteDatabase } from 'store-orders/sqlite';
 import { cannotTrace } from '../../durability/support/system-calls.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { until } from '../../support/until.js';
+import { leaveJournal } from '../support/journal.js';
 import { answerOf, issueKey, run, spawnProgram, startServer } from '../support/program.js';
 
 /** Creates a directory with a database of `count` pending orders, whose ids begin at 1. */
@@ -55,6 +56,20 @@ test('a copy that cannot be renamed leaves no file, and the message names the co
     [1, 'store-orders: cannot write copy.db: EIO: i/o error'],
   );
   assert.deepEqual(readdirSync(cwd), ['store-orders.db']);
+});
+
+test('a restore that cannot rename its copy leaves the database complete, even beside a journal that would empty it', {
+  skip: cannotTrace(),
+}, async () => {
+  const cwd = await withOrders(1);
+  await answerOf(['db', 'backup', 'copy.db'], { cwd });
+  leaveJournal(join(cwd, 'store-orders.db'));
+  const { stderr } = await run(['db', 'restore', 'copy.db'], {
+    cwd,
+    ...failing('?rename,?renameat,renameat2', 'EIO'),
+  });
+  assert.match(stderr, /: EIO: i\/o error/);
+  assert.match((await run(['orders', 'export'], { cwd })).stdout, /^{"id":1,/);
 });
 
 test('if the directory cannot be synced, db backup and db restore report that the outcome is unknown', {

@@ -1,10 +1,16 @@
 import assert from 'node:assert/strict';
-import { chmodSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { openSqliteOrderStore } from 'store-orders/sqlite';
+import { openSqliteDatabase, openSqliteOrderStore } from 'store-orders/sqlite';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { answerOf, issueKey, run, startServer } from '../support/program.js';
+
+function change(file: string, sql: string): void {
+  const database = openSqliteDatabase(file);
+  database.exec(sql);
+  database.close();
+}
 
 /** Creates a directory with a database of `count` pending orders, whose ids begin at 1. */
 async function withOrders(count: number): Promise<string> {
@@ -96,6 +102,13 @@ test('db check and db backup accept a database that the library created, althoug
   }
 });
 
+test('db check accepts a file of version 0.1.0, with a table that this version no longer has', async () => {
+  const cwd = temporaryDirectory();
+  copyFileSync(new URL('../storage/formats/0.1.0.db', import.meta.url), join(cwd, 'store-orders.db'));
+  const { stdout } = await run(['db', 'check'], { cwd });
+  assert.match(stdout, /\nschema {4}orders 2 \(this program: 3\); program 1\n/);
+});
+
 test('db backup writes a complete database into one file, and a server can open that file', async (t) => {
   const cwd = await withOrders(2_500);
   const { key } = await issueKey(cwd, 'free');
@@ -154,3 +167,31 @@ test('db backup reports damage that only a check of the copy finds, and removes 
   assert.match(stderr, /^store-orders: store-orders\.db is damaged: non-TEXT value in orders\.status; /);
   assert.deepEqual(readdirSync(cwd), ['store-orders.db']);
 });
+
+for (const [kind, name, sql] of [
+  ['trigger', 'keys', "CREATE TRIGGER keys AFTER UPDATE ON orders BEGIN INSERT INTO keys VALUES ('key_a'); END"],
+  ['view', 'cancelled', 'CREATE VIEW cancelled AS SELECT id FROM orders'],
+  ['table', 'cats', 'CREATE TABLE cats (name TEXT)'],
+] as const) {
+  test(`db check, db backup and db restore refuse a database with a foreign ${kind}`, async () => {
+    const cwd = await withOrders(1);
+    await answerOf(['db', 'backup', 'copy.db'], { cwd });
+    change(join(cwd, 'copy.db'), sql);
+    const files = readdirSync(cwd);
+    for (const args of [
+      ['db', 'check', '--db', 'copy.db'],
+      ['db', 'backup', 'second.db', '--db', 'copy.db'],
+      ['db', 'restore', 'copy.db'],
+    ]) {
+      const { code, stderr } = await run(args, { cwd });
+      const says = `store-orders: copy.db contains the ${kind} "${name}", which store-orders did not create; drop it first\n`;
+      assert.deepEqual([code, stderr], [1, says], `${args}`);
+    }
+    assert.deepEqual(
+      readdirSync(cwd).filter((file) => !file.endsWith('-server')),
+      files,
+    );
+    change(join(cwd, 'copy.db'), `DROP ${kind} ${name}; CREATE INDEX by_status ON orders (status); ANALYZE`);
+    assert.equal((await run(['db', 'restore', 'copy.db'], { cwd })).stderr, '');
+  });
+}

@@ -14,6 +14,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { openSqliteDatabase } from 'store-orders/sqlite';
 import { temporaryDirectory } from '../../support/temporary-file.js';
+import { journalOf, leaveJournal } from '../support/journal.js';
 import { answerOf, issueKey, type Run, run, startServer } from '../support/program.js';
 
 const SERVE = ['serve', '--host', '192.0.2.1'];
@@ -126,17 +127,6 @@ test('db restore refuses an invalid backup, and never replaces a file that is no
   assert.equal(await exported(), before);
 });
 
-/** Writes the journal that a process leaves if it is killed while it creates a database. */
-function leaveJournal(file: string): void {
-  const header = Buffer.alloc(512);
-  // The magic number, no page in the journal, 0 pages before, sectors of 512 and pages of 4,096
-  // bytes (SQLite file format, section 3).
-  header.write('d9d505f920a163d7', 'hex');
-  header.writeUInt32BE(512, 20);
-  header.writeUInt32BE(4_096, 24);
-  writeFileSync(`${file}-journal`, header);
-}
-
 for (const isMissing of [false, true]) {
   test(`db restore removes the journal beside a ${isMissing ? 'missing' : 'half-created'} database`, async () => {
     const { cwd, file, restore, exported } = await withBackup();
@@ -146,6 +136,43 @@ for (const isMissing of [false, true]) {
     assert.equal((await restore()).stderr, '');
     assert.equal(await exported(), ORDER_1);
     assert.deepEqual(readdirSync(cwd), ['backup.db', 'store-orders.db', 'store-orders.db-server']);
+  });
+}
+
+test('no command opens a copied backup beside the journal of a half-created database; db restore replaces it', async () => {
+  const { cwd, file, restore, exported } = await withBackup();
+  copyFileSync(file('backup.db'), file());
+  leaveJournal(file());
+  const files = contents(cwd);
+  for (const args of [SERVE, ['orders', 'export'], ['keys', 'list'], ['db', 'check'], ['db', 'backup', 'copy.db']]) {
+    const { code, stderr } = await run(args, { cwd });
+    assert.equal(code, 1);
+    assert.match(
+      stderr,
+      /^store-orders: cannot (?:open|read) store-orders\.db: the journal store-orders\.db-journal belongs to a database that this file has replaced; .+ with db restore, .+\n$/,
+    );
+    assert.deepEqual(contents(cwd), files, `${args}`);
+  }
+  assert.equal((await restore()).stderr, '');
+  assert.equal(await exported(), ORDER_1);
+});
+
+test('a command creates a database again if its creation was killed', async () => {
+  const { cwd, file } = await withBackup();
+  writeFileSync(file(), readFileSync(file('backup.db')).subarray(0, 4_096));
+  leaveJournal(file());
+  assert.deepEqual(await answerOf(['keys', 'list'], { cwd }), []);
+});
+
+for (const [name, journal] of [
+  ['empty', () => Buffer.alloc(0)],
+  ['incomplete', () => Buffer.alloc(512)],
+  ['complete', journalOf],
+] as const) {
+  test(`a command opens a database beside its own ${name} journal`, async () => {
+    const { file, exported } = await withBackup();
+    writeFileSync(`${file()}-journal`, journal(readFileSync(file()).length / 4_096));
+    assert.match(await exported(), /"id":1.+\n.+"id":2/);
   });
 }
 
