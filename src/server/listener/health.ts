@@ -1,5 +1,6 @@
 import { checkFunction } from '../../check.js';
 import type { OpenPath } from '../../http/front-door.js';
+import type { ErrorCode } from '../../http/index.js';
 
 /** In the state `degraded`, the server works without the backend as far as possible. */
 export type BackendState = 'ok' | 'degraded' | 'unavailable';
@@ -54,8 +55,10 @@ async function checkReadiness(backends: Backends, isDraining: () => boolean) {
     Object.entries(backends).map(async ([name, state]) => [name, await stateOf(state)] as const),
   );
   const isReady = !isDraining() && states.every(([, state]) => state !== 'unavailable');
-  const object = { status: isReady ? 'ok' : 'unavailable', backends: Object.fromEntries(states) };
-  return outcome(isReady ? 200 : 503, object);
+  const report = { backends: Object.fromEntries(states) };
+  if (isReady) return outcome(200, { status: 'ok', ...report });
+  const code: ErrorCode = 'service_unavailable';
+  return outcome(503, { code, message: 'The server is not ready. Ask again in a moment.', status: 503, ...report });
 }
 
 export async function stateOf(state: Backends[string]): Promise<BackendState> {

@@ -1,14 +1,16 @@
 import { createServer, type Server } from 'node:http';
+import { type ErrorCode, errorObject } from '../../http/errors.js';
 import { stopReading } from '../../http/mounts/pipelining.js';
+import { type ReadRequest, readRequest } from '../../http/request.js';
 
 const SERVER_OPTIONS = { headersTimeout: 5_000, requestTimeout: 5_000, connectionsCheckingInterval: 2_000 };
 const MOST_CONNECTIONS = 4;
 
 /**
- * Creates a server that responds to `/metrics` with the result of `text`. Every other response is
- * one line of text. The caller must call `listen`, with a port that clients of the service cannot
- * reach. Concurrent requests share one call of `text`. A connection is closed after one response,
- * and nothing that the client has pipelined is read.
+ * Creates a server that responds to `/metrics` with the result of `text`. Every error is an Error
+ * object. The caller must call `listen`, with a port that clients of the service cannot reach.
+ * Concurrent requests share one call of `text`. A connection is closed after one response, and
+ * nothing that the client has pipelined is read.
  */
 export function createMetricsServer(text: () => Promise<string>): Server {
   let pending: Promise<string> | undefined;
@@ -20,21 +22,31 @@ export function createMetricsServer(text: () => Promise<string>): Server {
     return pending;
   }
 
-  async function answer(path: string | undefined, method: string | undefined): Promise<[status: number, body: string]> {
-    if (path !== '/metrics') return [404, 'The metrics are at GET /metrics.\n'];
-    if (method !== 'GET' && method !== 'HEAD') return [405, 'The metrics support GET and HEAD.\n'];
-    try {
-      return [200, await sharedText()];
-    } catch {
-      return [500, 'The metrics could not be read.\n'];
-    }
+  /** Returns the code of the error with which a request is refused, if it is. */
+  function refusalOf({ method, target, fault }: ReadRequest): ErrorCode | undefined {
+    if (fault !== undefined) return fault;
+    if (target?.split('?', 1)[0] !== '/metrics') return 'route_not_found';
+    return method === 'GET' || method === 'HEAD' ? undefined : 'method_not_allowed';
   }
 
-  const server = createServer(SERVER_OPTIONS, async ({ url, method, socket }, response) => {
-    stopReading(socket);
-    const [status, body] = await answer(url?.split('?', 1)[0], method);
-    const type = status === 200 ? 'text/plain; version=0.0.4; charset=utf-8' : 'text/plain; charset=utf-8';
-    response.writeHead(status, { 'Content-Type': type, Allow: 'GET, HEAD', Connection: 'close' }).end(body);
+  const server = createServer(SERVER_OPTIONS, async (request, response) => {
+    stopReading(request.socket);
+    response.setHeader('Connection', 'close');
+    const fail = (code: ErrorCode) => {
+      const error = errorObject(code);
+      response.statusCode = error.status;
+      response.setHeader('Content-Type', 'application/json');
+      response.setHeader('Allow', 'GET, HEAD');
+      response.end(JSON.stringify(error));
+    };
+    const refusal = refusalOf(readRequest(request));
+    if (refusal !== undefined) return fail(refusal);
+    try {
+      const metrics = await sharedText();
+      response.setHeader('Content-Type', 'text/plain; version=0.0.4; charset=utf-8').end(metrics);
+    } catch {
+      fail('internal_error');
+    }
   });
   server.maxConnections = MOST_CONNECTIONS;
   return server;

@@ -69,18 +69,28 @@ async function listen(t: TestContext, text: () => Promise<string>): Promise<numb
   return (server.address() as AddressInfo).port;
 }
 
-test('the metrics port has only GET and HEAD /metrics, and a 500 if the metrics cannot be read', async (t) => {
+test('the metrics port has only GET and HEAD /metrics, and its errors are Error objects', async (t) => {
   let isReadable = true;
   const port = await listen(t, async () => (isReadable ? 'metrics\n' : assert.fail()));
-  async function statusOf(method: string, path: string): Promise<number> {
-    return (await fetch(`http://127.0.0.1:${port}${path}`, { method })).status;
+  async function ask(method: string, path: string, host = 'x'): Promise<[head: string, body: string]> {
+    const [head = '', body = ''] = (
+      await readText(open(port, `${method} ${path} HTTP/1.1\r\nHost: ${host}\r\n\r\n`))
+    ).split('\r\n\r\n');
+    return [head, body];
   }
-  assert.equal(await statusOf('GET', '/metrics'), 200);
-  assert.equal(await statusOf('HEAD', '/metrics?from=prometheus'), 200);
-  assert.equal(await statusOf('POST', '/metrics'), 405);
-  assert.equal(await statusOf('GET', '/'), 404);
+  async function errorOf(...request: Parameters<typeof ask>): Promise<unknown> {
+    const [head, body] = await ask(...request);
+    const { code, message, status } = JSON.parse(body);
+    assert.ok(typeof message === 'string' && head.startsWith(`HTTP/1.1 ${status} `), head);
+    return code;
+  }
+  assert.match((await ask('GET', '/metrics')).join(), /^HTTP\/1\.1 200 .*,metrics\n$/s);
+  assert.match((await ask('HEAD', '/metrics?from=prometheus')).join(), /^HTTP\/1\.1 200 /);
+  assert.equal(await errorOf('POST', '/metrics'), 'method_not_allowed');
+  assert.equal(await errorOf('GET', '/'), 'route_not_found');
+  assert.equal(await errorOf('GET', '/metrics', 'x y'), 'bad_request');
   isReadable = false;
-  assert.equal(await statusOf('GET', '/metrics'), 500);
+  assert.equal(await errorOf('GET', '/metrics'), 'internal_error');
 });
 
 test('the metrics port closes a connection after one response, and reads no further request from it', async (t) => {
