@@ -1,4 +1,4 @@
-import { checkFields, checkFunction, checkMethods } from '../check.js';
+import { checkFields, checkFunction, checkMethods, checkOneOf } from '../check.js';
 import type { Decision, Plan, RateLimiter } from '../limits/index.js';
 import { createPlan, perMinute } from '../limits/index.js';
 import { checkPlan } from '../limits/plan.js';
@@ -6,7 +6,7 @@ import type { MaybePromise } from '../orders/index.js';
 import { addressKey, resolveAddress } from './client-address.js';
 import type { ErrorCode } from './errors.js';
 import { after, attempt, callHost, HostFailure } from './host-call.js';
-import { limitFields, retryAfter, unavailableFields } from './rate-limit-fields.js';
+import { limitFieldsOf, retryAfter, unavailableFields } from './rate-limit-fields.js';
 import { failed, type Outcome, refusal, UNAVAILABLE_MS } from './reply.js';
 import type { ReadRequest } from './request.js';
 
@@ -39,6 +39,11 @@ export interface AdmissionOptions {
    * `partition: 'address'`. Default: 600 requests per minute.
    */
   readonly addressPlan?: Plan | undefined;
+  /**
+   * Whether replies also carry the fields `RateLimit` and `RateLimit-Policy` of the IETF draft.
+   * Default: true.
+   */
+  readonly draftFields?: boolean | undefined;
 }
 
 /**
@@ -78,7 +83,7 @@ export type Verdict<P = Principal | undefined> =
  * and never serve the request.
  */
 export function createAdmission(options: AdmissionOptions) {
-  const { limiter, authenticate, isKnownKey = () => true, addressPlan = ADDRESS_PLAN } = options;
+  const { limiter, authenticate, isKnownKey = () => true, addressPlan = ADDRESS_PLAN, draftFields = true } = options;
   /** The addresses over their limit for which a key is being looked up. */
   const lookingUp = new Set<string>();
 
@@ -164,12 +169,12 @@ export function createAdmission(options: AdmissionOptions) {
           () => limiter.take(bucket, plan),
           (decision) => {
             // This throws if the limiter has not returned a decision.
-            const fields = limitFields(decision);
+            const limitFields = limitFieldsOf(decision, draftFields);
             if (decision.allowed) {
-              return { charged, isAddressOverLimit: false, plan, limitFields: fields, principal, refusal: undefined };
+              return { charged, isAddressOverLimit: false, plan, limitFields, principal, refusal: undefined };
             }
             const isAddressOverLimit = charged === 'address';
-            return { charged, isAddressOverLimit, plan, limitFields: fields, principal, refusal: overLimit(decision) };
+            return { charged, isAddressOverLimit, plan, limitFields, principal, refusal: overLimit(decision) };
           },
         ),
       plan,
@@ -199,8 +204,8 @@ export function createAdmission(options: AdmissionOptions) {
 }
 
 function uncharged(plan: Plan, principal?: Principal) {
-  const fields = unavailableFields(plan, Date.now() + UNAVAILABLE_MS);
-  return { charged: undefined, isAddressOverLimit: false, plan, limitFields: fields, principal };
+  const limitFields = unavailableFields(plan, Date.now() + UNAVAILABLE_MS);
+  return { charged: undefined, isAddressOverLimit: false, plan, limitFields, principal };
 }
 
 function overLimit({ verdict, retryAfterMs }: Decision): Outcome {
@@ -213,6 +218,7 @@ const ADMISSION_OPTIONS: Readonly<Record<keyof AdmissionOptions, true>> = {
   authenticate: true,
   isKnownKey: true,
   addressPlan: true,
+  draftFields: true,
 };
 
 /**
@@ -221,10 +227,11 @@ const ADMISSION_OPTIONS: Readonly<Record<keyof AdmissionOptions, true>> = {
  */
 export function checkAdmissionOptions(options: AdmissionOptions, others: readonly string[] = []): void {
   checkFields('options', options, [...others, ...Object.keys(ADMISSION_OPTIONS)]);
-  const { limiter, authenticate, isKnownKey, addressPlan } = options;
+  const { limiter, authenticate, isKnownKey, addressPlan, draftFields = true } = options;
   checkMethods('limiter', limiter, ['take']);
   checkFunction('authenticate', authenticate);
   if (isKnownKey !== undefined) checkFunction('isKnownKey', isKnownKey);
+  checkOneOf('draftFields', draftFields, [true, false]);
   if (addressPlan === undefined) return;
   if (addressPlan?.partition !== 'address')
     throw new TypeError("addressPlan: expected a plan with partition 'address'");

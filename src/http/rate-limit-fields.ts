@@ -7,8 +7,8 @@ function seconds(ms: number): number {
 
 /**
  * Returns the header fields of a decision, as alternating names and values. The `X-RateLimit-*`
- * fields describe the window that will refuse first (specification, part 8). The other two describe
- * every window (draft-ietf-httpapi-ratelimit-headers-11), as lists of RFC 9651:
+ * fields describe the window that will refuse first (specification, part 8). With `draft`, two more
+ * fields describe every window (draft-ietf-httpapi-ratelimit-headers-11), as lists of RFC 9651:
  *
  * - `RateLimit-Policy: "minute";q=60;w=60, "day";q=1000;w=86400`
  * - `RateLimit: "minute";r=59;t=60, "day";r=999;t=86400`. At most `r` requests pass in the next `t`
@@ -16,13 +16,16 @@ function seconds(ms: number): number {
  *   `t` ends when the window has one more token, and `Retry-After` ends when every window has
  *   enough tokens for the request.
  */
-export function limitFields({ inForce, windows, nowMs, utcOffsetMs }: Decision): readonly string[] {
+export function limitFieldsOf(decision: Decision, draft: boolean): readonly string[] {
+  const { inForce, windows, nowMs, utcOffsetMs } = decision;
+  const { remaining, resetAtMs } = inForce;
+  if (!draft) return xRateLimitFields(inForce.policy.quota, remaining, resetAtMs + utcOffsetMs);
   let policies = '';
   let states = '';
   let start = '"';
-  for (const { policy, remaining, refillAtMs } of windows) {
+  for (const { policy, remaining: left, refillAtMs } of windows) {
     policies += `${start}${policy.name}";q=${policy.quota};w=${seconds(policy.windowMs)}`;
-    states += `${start}${policy.name}";r=${remaining};t=${seconds(refillAtMs - nowMs)}`;
+    states += `${start}${policy.name}";r=${left};t=${seconds(refillAtMs - nowMs)}`;
     start = ', "';
   }
   // This is one array literal, because an array that grows, or is copied, takes five times as long.
@@ -30,9 +33,9 @@ export function limitFields({ inForce, windows, nowMs, utcOffsetMs }: Decision):
     'X-RateLimit-Limit',
     `${inForce.policy.quota}`,
     'X-RateLimit-Remaining',
-    `${inForce.remaining}`,
+    `${remaining}`,
     'X-RateLimit-Reset',
-    `${seconds(inForce.resetAtMs + utcOffsetMs)}`,
+    `${seconds(resetAtMs + utcOffsetMs)}`,
     'RateLimit-Policy',
     policies,
     'RateLimit',
@@ -46,8 +49,12 @@ export function limitFields({ inForce, windows, nowMs, utcOffsetMs }: Decision):
  * invalid plan is one of the reasons why a limiter makes no decision.
  */
 export function unavailableFields(plan: Partial<Plan> | null, resetAtMs: number): string[] {
-  const limit = Number(plan?.policies?.[0]?.quota) || 0;
-  return ['X-RateLimit-Limit', `${limit}`, 'X-RateLimit-Remaining', '0', 'X-RateLimit-Reset', `${seconds(resetAtMs)}`];
+  return xRateLimitFields(Number(plan?.policies?.[0]?.quota) || 0, 0, resetAtMs);
+}
+
+function xRateLimitFields(limit: number, remaining: number, resetMs: number): string[] {
+  const reset = `${seconds(resetMs)}`;
+  return ['X-RateLimit-Limit', `${limit}`, 'X-RateLimit-Remaining', `${remaining}`, 'X-RateLimit-Reset', reset];
 }
 
 /**

@@ -11,8 +11,8 @@ function planOf(...policies: PlanOptions['policies']): Plan {
   return createPlan({ name: 'custom', policies, ban: false });
 }
 
-function shopWith(plan: Plan): Shop {
-  return createShop({ authenticate: () => ({ id: 'owner', plan }) });
+function shopWith(plan: Plan, draftFields?: boolean): Shop {
+  return createShop({ authenticate: () => ({ id: 'owner', plan }), draftFields });
 }
 
 async function ask({ service }: Shop) {
@@ -102,6 +102,13 @@ test("X-RateLimit-Reset is the reset time on the limiter's clock plus that clock
   const limiter = createMemoryLimiter({ clock: { nowMs: () => 5_001, utcOffsetMs: () => 1_000_000 } });
   const shop = createShop({ limiter, authenticate: () => ({ id: 'owner', plan: planOf(perMinute(2)) }) });
   assert.equal(trioOf(await ask(shop)).reset, Math.ceil((5_001 + 60_000 + 1_000_000) / 1_000));
+});
+
+test('with draftFields: false, responses lack RateLimit and RateLimit-Policy, but no other field', async () => {
+  const plan = planOf(perMinute(2));
+  const names = async (shop: Shop) => [...(await ask(shop)).fields.keys()];
+  const expected = (await names(shopWith(plan))).filter((name) => !['ratelimit', 'ratelimit-policy'].includes(name));
+  assert.deepEqual(await names(shopWith(plan, false)), expected);
 });
 
 test('the policy for addresses and the policies for keys have different names', async () => {

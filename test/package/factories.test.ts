@@ -51,6 +51,7 @@ const MOUNT: Row = {
 const ADMISSION = [
   ['basePath: ', { ...parts, basePath: 7 }],
   ['addressPlan: ', { ...parts, addressPlan: root.PLANS.free }],
+  ['draftFields: ', { ...parts, draftFields: 'no' }],
   ['plan', { ...parts, addressPlan: { partition: 'address' } }],
   ['isKnownKey: ', { ...parts, isKnownKey: true }],
   ['limiter: ', { ...parts, limiter: undefined }],
