@@ -29,6 +29,8 @@ export async function importOrders(invocation: Invocation): Promise<CommandResul
   } catch {
     return failed(`cannot read ${name}; check that the file exists`);
   }
+  // Has no effect while the orders are being stored. A second signal ends the process.
+  process.once('SIGINT', () => void input.destroy(new ImportMistake(undefined, 'interrupted')));
   const batches = readOrders(input, format, statuses);
   return withStorage(invocation, (storage) => store(storage, name, batches, invocation.flags.has('replace')), {
     create: true,
@@ -73,7 +75,8 @@ async function store(
     }
   }
 
-  const refused = (line: number, why: string) => failed(`${name}:${line}: ${why}; nothing was imported`);
+  const refused = (line: number | undefined, why: string) =>
+    failed(`${line === undefined ? name : `${name}:${line}`}: ${why}; nothing was imported`);
   try {
     const imported = await storage.importRecords(counted(), replace);
     switch (imported.outcome) {

@@ -82,6 +82,19 @@ function proveImports(prepare: Prepare): void {
     }
   });
 
+  test('an import that is interrupted says so, and stores nothing', async (t) => {
+    const options = await withTwo(t);
+    const child = spawnProgram(['orders', 'import', '-'], options);
+    const text: string[] = [];
+    child.stderr?.on('data', (chunk) => text.push(String(chunk)));
+    // Most of these lines can be written only once the program reads them.
+    await new Promise((resolve) => child.stdin?.write([...lines(SOME)].join(''), resolve));
+    child.kill('SIGINT');
+    const [code] = await once(child, 'exit');
+    assert.deepEqual([code, text.join('')], [1, 'store-orders: stdin: interrupted; nothing was imported\n']);
+    assert.equal(await stored(options), 2);
+  });
+
   test('an import in progress does not delay cancels', async (t) => {
     const options = await withTwo(t);
     const child = spawnProgram(['orders', 'import', '-'], options);

@@ -1,11 +1,14 @@
 import { isUtf8 } from 'node:buffer';
 
-/** A mistake in the input on this line, because of which none of the orders is stored. */
+/**
+ * A mistake in the input on this line, or the end of the import by a signal, because of which none
+ * of the orders is stored.
+ */
 export class ImportMistake extends Error {
   override readonly name = 'ImportMistake';
-  readonly line: number;
+  readonly line: number | undefined;
 
-  constructor(line: number, message: string) {
+  constructor(line: number | undefined, message: string) {
     super(message);
     this.line = line;
   }
