@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import { createMemoryLimiter, createOrderService, nodeHandler } from 'store-orders';
 import { openSqliteDatabase, openSqliteOrderStore } from 'store-orders/sqlite';
+import { fakeStore } from '../../test/support/fake-store.js';
 import { cancelOneByOne } from '../orders/one-by-one.js';
 import { announce } from './announce.js';
 import { API_KEY, tenOrders } from './orders.js';
@@ -13,7 +14,7 @@ const { list } = tenOrders();
 const cancel = way === 'together' ? openSqliteOrderStore(file).cancel : cancelOneByOne(openSqliteDatabase(file));
 
 const service = createOrderService({
-  store: { list, cancel },
+  store: fakeStore({ list, cancel }),
   limiter: createMemoryLimiter(),
   authenticate: (apiKey) => (apiKey === API_KEY ? { id: 'bench', plan: PLENTY } : undefined),
 });

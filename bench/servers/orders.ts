@@ -1,4 +1,5 @@
 import { createMemoryOrderStore, type OrderInput } from 'store-orders/store';
+import { fakeStore } from '../../test/support/fake-store.js';
 import { isQuick } from '../processes/pace.js';
 
 /** The ten orders that the measured servers list. */
@@ -55,7 +56,7 @@ export function tenListedAndPending() {
   const { list } = tenOrders();
   const pending = createMemoryOrderStore();
   return {
-    store: { list, cancel: pending.cancel },
+    store: fakeStore({ list, cancel: pending.cancel }),
     refill: () => {
       pending.put(
         PENDING_IDS.map((id) => ({ id, petId: 1, quantity: 1 })),

@@ -1,4 +1,5 @@
 import { createMemoryLimiter, createOrderService, type Reply } from 'store-orders';
+import { fakeStore } from '../../test/support/fake-store.js';
 import { API_KEY, tenOrders } from './orders.js';
 import { PLENTY } from './plenty.js';
 
@@ -6,7 +7,7 @@ import { PLENTY } from './plenty.js';
 // send exactly these bytes. The servers of `rivals/` send the same bodies.
 const { list } = tenOrders();
 const service = createOrderService({
-  store: { list, cancel: (id) => (id === 1n ? 'not_found' : 'cancelled') },
+  store: fakeStore({ list, cancel: (id) => (id === 1n ? 'not_found' : 'cancelled') }),
   limiter: createMemoryLimiter(),
   authenticate: () => ({ id: 'bench', plan: PLENTY }),
 });

@@ -6,6 +6,7 @@ import type { ErrorCode, OrderServiceOptions } from 'store-orders';
 import { nodeHandler } from 'store-orders/handler';
 import { koaMiddleware } from 'store-orders/koa';
 import { createOrderServer } from 'store-orders/server';
+import { fakeStore } from '../../support/fake-store.js';
 import { assertError, trioOf } from '../support/answer.js';
 import { exchange, open, readAll, readText } from '../support/raw-socket.js';
 import { authenticate, createShop, KEY, ORDERS } from '../support/shop.js';
@@ -66,13 +67,12 @@ for (const [name, create] of Object.entries(SERVERS)) {
     suite(`${name} over a store that is ${kind}`, () => {
       const shop = createShop();
       const cancelled: bigint[] = [];
-      const store = {
-        list: () => [],
-        cancel: (id: bigint) => {
+      const store = fakeStore({
+        cancel: (id) => {
           cancelled.push(id);
-          return kind === 'synchronous' ? ('cancelled' as const) : later().then(() => 'cancelled' as const);
+          return kind === 'synchronous' ? 'cancelled' : later().then(() => 'cancelled');
         },
-      };
+      });
       let server: Mounted;
       before(async () => {
         server = await listening(create({ store, limiter: shop.limiter, authenticate }));

@@ -51,7 +51,7 @@ export async function openPage(
 ): Promise<OpenedPage> {
   const store = createMemoryOrderStore(ORDERS);
   const server = createOrderServer({
-    store: { list: list ?? store.list, cancel: store.cancel },
+    store: { ...store, list: list ?? store.list },
     limiter: createMemoryLimiter(),
     authenticate: (apiKey) => (apiKey.startsWith('key-') ? { id: apiKey, plan: PLAN } : undefined),
   });
