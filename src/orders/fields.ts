@@ -111,10 +111,14 @@ export function isFieldName(name: string): name is keyof Order {
 }
 
 /** An order whose fields are set one by one. */
-export type OpenOrder = { -readonly [Name in keyof Order]: Order[Name] };
+export type MutableOrder = { -readonly [Name in keyof Order]: Order[Name] };
 
 /** Checks a value and sets the field to it. Returns what is wrong with the value, if anything. */
-export function setField<Name extends keyof Order>(order: OpenOrder, name: Name, value: unknown): Mistake | undefined {
+export function setField<Name extends keyof Order>(
+  order: MutableOrder,
+  name: Name,
+  value: unknown,
+): Mistake | undefined {
   const read = FIELDS[name].type.read(value);
   if (isMistake(read)) return read;
   order[name] = read;

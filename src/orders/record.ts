@@ -1,5 +1,5 @@
 import type { OrderStatus } from './cancellation.js';
-import { FIELD_NAMES, type Mistake, type OpenOrder, setField } from './fields.js';
+import { FIELD_NAMES, type Mistake, type MutableOrder, setField } from './fields.js';
 import type { Order } from './order.js';
 
 /**
@@ -42,7 +42,7 @@ export function parseOrderRecord(input: unknown, statuses?: readonly string[]): 
   if (typeof input !== 'object' || input === null) return { field: 'the record', mistake: 'must be an object' };
   const fields: Readonly<Record<string, unknown>> = Object(input);
   if (!('id' in fields)) return { field: 'id', mistake: 'is missing' };
-  const order: OpenOrder = { id: 0n };
+  const order: MutableOrder = { id: 0n };
   for (const name of FIELD_NAMES) {
     const value = fields[name];
     if (value === undefined && name !== 'id') continue;

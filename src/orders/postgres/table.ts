@@ -1,7 +1,7 @@
 import { checkFields } from '../../check.js';
 import type { Schemas } from '../../databases/postgres/migration.js';
 import { ORDER_STATUSES, type OrderStatus } from '../cancellation.js';
-import { FIELD_NAMES, FIELDS, type OpenOrder, setField } from '../fields.js';
+import { FIELD_NAMES, FIELDS, type MutableOrder, setField } from '../fields.js';
 import type { Order } from '../order.js';
 import { CHECKED_TYPES, OWN_TYPES } from './fields.js';
 
@@ -147,7 +147,7 @@ export const OWN_TABLE = readTable(
 
 /** Converts an order that {@link OrderTable.json} serialised and `parseJson` parsed. */
 export function readOrder(fields: Readonly<Record<string, unknown>>): Order {
-  const order: OpenOrder = { id: 0n };
+  const order: MutableOrder = { id: 0n };
   // SQL has left out values that a field cannot have.
   for (const name of FIELD_NAMES) if (fields[name] !== undefined) setField(order, name, fields[name]);
   return order;

@@ -1,6 +1,6 @@
 import type { SqliteRow, SqliteValue } from '../../databases/sqlite/database.js';
 import type { Schemas } from '../../databases/sqlite/migration.js';
-import { FIELD_NAMES, FIELDS, type OpenOrder } from '../fields.js';
+import { FIELD_NAMES, FIELDS, type MutableOrder } from '../fields.js';
 import type { Order } from '../order.js';
 import type { OrderRecord } from '../record.js';
 
@@ -49,12 +49,12 @@ function toSqlite(value: Order[keyof Order]): SqliteValue {
 }
 
 export function orderOf(row: SqliteRow): Order {
-  const order: OpenOrder = { id: 0n };
+  const order: MutableOrder = { id: 0n };
   for (const name of FIELD_NAMES) setStored(order, name, row[FIELDS[name].column]);
   return order;
 }
 
-function setStored<Name extends keyof Order>(order: OpenOrder, name: Name, value: SqliteValue | undefined): void {
+function setStored<Name extends keyof Order>(order: MutableOrder, name: Name, value: SqliteValue | undefined): void {
   if (typeof value === 'bigint' || typeof value === 'string') order[name] = FIELDS[name].type.fromSqlite(value);
 }
 
