@@ -19,7 +19,7 @@ function open(...args: Parameters<typeof createTestService>) {
       return {
         status: answer.status,
         retryAfter: number('Retry-After'),
-        trio: [number('X-RateLimit-Limit'), number('X-RateLimit-Remaining'), number('X-RateLimit-Reset')],
+        xRateLimit: [number('X-RateLimit-Limit'), number('X-RateLimit-Remaining'), number('X-RateLimit-Reset')],
         windows: Object.fromEntries(windows),
       };
     },
@@ -39,12 +39,15 @@ test('during a ban, X-RateLimit-* stay the same, and RateLimit reports the token
   for (let n = 0; n < 60; n++) assert.equal((await ask()).status, 200);
   assert.equal((await ask()).status, 429);
   clock.advance(3_000);
-  for (let n = 0; n < 19; n++) assert.deepEqual((await ask()).trio, [60, 0, secondsOf(clock) + 57]);
+  for (let n = 0; n < 19; n++) assert.deepEqual((await ask()).xRateLimit, [60, 0, secondsOf(clock) + 57]);
 
   const passesAt = secondsOf(clock) + 60;
   for (let left = 60; left > 0; left--) {
-    const { status, retryAfter, trio, windows } = await ask();
-    assert.deepEqual({ status, retryAfter, trio }, { status: 429, retryAfter: left, trio: [60, 0, passesAt] });
+    const { status, retryAfter, xRateLimit, windows } = await ask();
+    assert.deepEqual(
+      { status, retryAfter, xRateLimit },
+      { status: 429, retryAfter: left, xRateLimit: [60, 0, passesAt] },
+    );
     assert.deepEqual(windows['day'], { r: 940, t: 86_400 - 63 + left });
     assert.deepEqual(windows['minute'], left > 3 ? { r: 0, t: left - 3 } : { r: 60, t: 60 });
     clock.advance(1_000);
@@ -58,8 +61,8 @@ test('responses announce the end of a ban even if the key has not used its quota
   const passesAt = secondsOf(clock) + 90;
   for (const afterMs of [0, 1_000, 50_000, 38_000]) {
     clock.advance(afterMs);
-    const { trio, windows } = await ask();
-    assert.deepEqual(trio, [60, 0, passesAt]);
+    const { xRateLimit, windows } = await ask();
+    assert.deepEqual(xRateLimit, [60, 0, passesAt]);
     assert.deepEqual(windows, { minute: { r: 60, t: 60 }, day: { r: 1_000, t: 86_400 } });
   }
 });
@@ -72,8 +75,8 @@ test('if a used-up window ends later than the ban, X-RateLimit-Reset and Retry-A
   const passesAt = secondsOf(clock) + 86_400;
   for (const afterMs of [0, 4_000, 1_000]) {
     clock.advance(afterMs);
-    const { trio, retryAfter } = await ask();
-    assert.deepEqual([...trio, retryAfter], [2, 0, passesAt, passesAt - secondsOf(clock)]);
+    const { xRateLimit, retryAfter } = await ask();
+    assert.deepEqual([...xRateLimit, retryAfter], [2, 0, passesAt, passesAt - secondsOf(clock)]);
   }
 });
 
@@ -93,7 +96,7 @@ test('with continuous refill, RateLimit announces when the next token comes back
     clock.advance(afterS * 1_000);
     const answer = await ask();
     assert.deepEqual([answer.status, answer.windows], [status, { trickle: { r, t } }]);
-    assert.deepEqual(answer.trio, [4, r, startsAt + resetsAfter]);
+    assert.deepEqual(answer.xRateLimit, [4, r, startsAt + resetsAfter]);
     if (status === 429) assert.equal(answer.retryAfter, t);
   }
   clock.advance(1_000_000);

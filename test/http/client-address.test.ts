@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { forwardedAddress } from 'store-orders/handler';
-import { createAnswer, trioOf } from './support/answer.js';
+import { createAnswer, rateLimitOf } from './support/answer.js';
 import { createShop, ORDERS } from './support/shop.js';
 
 function forwarded(proxies: number, field: string | string[] | undefined, peer: string | undefined = '192.0.2.9') {
@@ -78,7 +78,7 @@ test('requests without a valid key have one limit per IPv4 address or IPv6 /64 n
     for (const [index, address] of group.entries()) {
       const { status, headers } = await service.respond({ method: 'GET', url: ORDERS, rawHeaders: [] }, address);
       assert.equal(status, 401);
-      assert.equal(trioOf(createAnswer(status, headers, '')).remaining, 599 - index, `${address}`);
+      assert.equal(rateLimitOf(createAnswer(status, headers, '')).remaining, 599 - index, `${address}`);
     }
   }
 });

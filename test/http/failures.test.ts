@@ -3,7 +3,7 @@ import { after, afterEach, beforeEach, suite, test } from 'node:test';
 import { inspect } from 'node:util';
 import type { OrderService, OrderServiceOptions, ReplyMessage } from 'store-orders';
 import { fakeStore, pagesOf } from '../support/fake-store.js';
-import { assertError, trioOf } from './support/answer.js';
+import { assertError, rateLimitOf } from './support/answer.js';
 import { onReplies } from './support/replies.js';
 import { authenticate, createShop, KEY, ORDERS, type Shop } from './support/shop.js';
 import { type Ask, core, WAYS } from './support/ways.js';
@@ -205,7 +205,7 @@ function authenticatePlan() {
 test("if the limiter fails, X-RateLimit-* show the plan's limits with nothing remaining", async () => {
   const { open } = core;
   const { ask } = await open(shopWith('limiter', () => Promise.reject(failure)).service);
-  const { limit, remaining } = trioOf(await ask('GET', ORDERS, [KEY]));
+  const { limit, remaining } = rateLimitOf(await ask('GET', ORDERS, [KEY]));
   assert.deepEqual([limit, remaining], [1_000, 0]);
 });
 

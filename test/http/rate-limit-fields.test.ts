@@ -4,7 +4,7 @@ import { createPlan, type Plan, type PlanOptions, perDay, perMinute } from 'stor
 import { PLANS } from 'store-orders/limiter';
 import { createTestService } from 'store-orders/testing';
 import { parseList } from 'structured-headers';
-import { createAnswer, trioOf } from './support/answer.js';
+import { createAnswer, rateLimitOf } from './support/answer.js';
 import { bearer, createShop, ORDERS, type Shop } from './support/shop.js';
 
 function planOf(...policies: PlanOptions['policies']): Plan {
@@ -76,7 +76,7 @@ test('X-RateLimit-* report the window with the least remaining, and on a tie the
     minute: number,
     day: number,
     requests: number,
-    trio: { limit: number; remaining: number; reset: number },
+    xRateLimit: { limit: number; remaining: number; reset: number },
   ][] = [
     [3, 10, 1, { limit: 3, remaining: 2, reset: 60 }],
     [10, 3, 1, { limit: 3, remaining: 2, reset: dayS }],
@@ -91,7 +91,7 @@ test('X-RateLimit-* report the window with the least remaining, and on a tie the
       const shop = shopWith(planOf(...policies));
       for (let sent = 1; sent < requests; sent++) await ask(shop);
       const answer = await ask(shop);
-      assert.deepEqual(trioOf(answer), { limit, remaining, reset: shop.clock.nowMs() / 1_000 + reset });
+      assert.deepEqual(rateLimitOf(answer), { limit, remaining, reset: shop.clock.nowMs() / 1_000 + reset });
       if (requests > 1) assert.deepEqual([answer.status, answer.fields.get('retry-after')], [429, `${dayS}`]);
     }
   }
@@ -101,7 +101,7 @@ test("X-RateLimit-Reset is the reset time on the limiter's clock plus that clock
   const { createMemoryLimiter } = await import('store-orders/limiter');
   const limiter = createMemoryLimiter({ clock: { nowMs: () => 5_001, utcOffsetMs: () => 1_000_000 } });
   const shop = createShop({ limiter, authenticate: () => ({ id: 'owner', plan: planOf(perMinute(2)) }) });
-  assert.equal(trioOf(await ask(shop)).reset, Math.ceil((5_001 + 60_000 + 1_000_000) / 1_000));
+  assert.equal(rateLimitOf(await ask(shop)).reset, Math.ceil((5_001 + 60_000 + 1_000_000) / 1_000));
 });
 
 test('with draftFields: false, responses lack RateLimit and RateLimit-Policy, but no other field', async () => {

@@ -26,7 +26,7 @@ export function assertError({ status, headers, text }: Answer, expected: number,
 }
 
 /** Returns the values of X-RateLimit-Limit, -Remaining and -Reset, which every response has. */
-export function trioOf({ headers }: Answer) {
+export function rateLimitOf({ headers }: Answer) {
   const read = (name: string) => {
     const value = headers.get(name) ?? 'absent';
     assert.match(value, /^(?:0|[1-9][0-9]*)$/, name);

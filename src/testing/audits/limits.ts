@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { createPlan, PLANS, perDay, perMinute } from '../../limits/index.js';
-import { assertError, retryAfterOf, trioOf } from './answer.js';
+import { assertError, rateLimitOf, retryAfterOf } from './answer.js';
 import { bearer, type Clause, ORDERS, order, type Subject } from './audit.js';
 
 /** A plan with two windows. Both are so small that a test can use up one and then the other. */
@@ -41,7 +41,7 @@ export const limitClauses: readonly Clause[] = [
       ] as const) {
         const answer = await subject.ask(method, path, ...fields);
         assert.equal(answer.status, status, `${method} ${path}`);
-        const { limit, remaining } = trioOf(answer);
+        const { limit, remaining } = rateLimitOf(answer);
         assert.ok(remaining <= limit, 'X-RateLimit-Remaining is at most X-RateLimit-Limit');
       }
     },
@@ -57,8 +57,8 @@ export const limitClauses: readonly Clause[] = [
         [PLANS.pro, 300],
         [PLANS.business, 1_000],
       ] as const) {
-        const trio = trioOf(await ask('GET', ORDERS, bearer(await issueKey(plan))));
-        assert.deepEqual([trio.limit, trio.remaining], [limit, limit - 1], plan.name);
+        const { limit: shown, remaining } = rateLimitOf(await ask('GET', ORDERS, bearer(await issueKey(plan))));
+        assert.deepEqual([shown, remaining], [limit, limit - 1], plan.name);
       }
     },
   },
@@ -77,7 +77,7 @@ export const limitClauses: readonly Clause[] = [
         ['DELETE', order('abc')],
         ['POST', ORDERS],
       ] as const) {
-        assert.equal(trioOf(await ask(method, path, key)).remaining, --left, `${method} ${path}`);
+        assert.equal(rateLimitOf(await ask(method, path, key)).remaining, --left, `${method} ${path}`);
       }
     },
   },
@@ -90,11 +90,11 @@ export const limitClauses: readonly Clause[] = [
       const key = bearer(await issueKey(PLANS.free));
       for (let left = 59; left >= 0; left--) {
         const answer = await ask('GET', ORDERS, key);
-        assert.deepEqual([answer.status, trioOf(answer).remaining], [200, left]);
+        assert.deepEqual([answer.status, rateLimitOf(answer).remaining], [200, left]);
       }
       const refused = await ask('GET', ORDERS, key);
       assertError(refused, 429);
-      assert.equal(trioOf(refused).remaining, 0);
+      assert.equal(rateLimitOf(refused).remaining, 0);
       assert.ok(retryAfterOf(refused) <= 60, 'Retry-After is at most the length of the window');
     },
   },
@@ -114,7 +114,7 @@ export const limitClauses: readonly Clause[] = [
           continue;
         }
         assertError(answer, 429);
-        const { limit } = trioOf(answer);
+        const { limit } = rateLimitOf(answer);
         waits.push(limit);
         await subject.advance(retryAfterOf(answer) * 1_000);
         assert.equal((await subject.ask('GET', ORDERS, bearer(key))).status, 200, `after waiting, limit ${limit}`);
@@ -143,13 +143,13 @@ export const limitClauses: readonly Clause[] = [
     needs: ['issueKey', 'clock'],
     async check(subject) {
       const key = bearer(await subject.issueKey(TINY));
-      const { reset } = trioOf(await subject.ask('GET', ORDERS, key));
+      const { reset } = rateLimitOf(await subject.ask('GET', ORDERS, key));
       await subject.advance(30_400);
-      assert.equal(trioOf(await subject.ask('GET', ORDERS, key)).reset, reset);
+      assert.equal(rateLimitOf(await subject.ask('GET', ORDERS, key)).reset, reset);
       const refused = await subject.ask('GET', ORDERS, key);
-      assert.equal(trioOf(refused).reset, reset);
+      assert.equal(rateLimitOf(refused).reset, reset);
       await subject.advance(retryAfterOf(refused) * 1_000);
-      const next = trioOf(await subject.ask('GET', ORDERS, key));
+      const next = rateLimitOf(await subject.ask('GET', ORDERS, key));
       assert.equal(next.remaining, 1);
       assert.ok(next.reset > reset, 'the reset time of the next window is later');
     },
@@ -177,7 +177,7 @@ export const limitClauses: readonly Clause[] = [
       await exhausted(subject, await subject.issueKey(TINY));
       for (let n = 0; n < 10; n++) await subject.ask('GET', ORDERS, bearer('nobody'));
       const answer = await subject.ask('GET', ORDERS, key);
-      assert.deepEqual([answer.status, trioOf(answer).remaining], [200, 59]);
+      assert.deepEqual([answer.status, rateLimitOf(answer).remaining], [200, 59]);
     },
   },
   {
@@ -192,12 +192,12 @@ export const limitClauses: readonly Clause[] = [
       const banned = await subject.ask('DELETE', order(1), key);
       assertError(banned, 429);
       assert.equal(retryAfterOf(banned), 60);
-      const announced = trioOf(banned);
+      const announced = rateLimitOf(banned);
       assert.deepEqual([announced.limit, announced.remaining], [1, 0]);
       await subject.advance(59_000);
       const last = await subject.ask('DELETE', order(1), key);
       assert.equal(retryAfterOf(last), 1);
-      assert.deepEqual(trioOf(last), announced, 'X-RateLimit-* stay the same during the ban');
+      assert.deepEqual(rateLimitOf(last), announced, 'X-RateLimit-* stay the same during the ban');
       const other = bearer(await subject.issueKey(PLANS.free));
       assert.equal((await subject.ask('GET', ORDERS, other)).status, 200, 'another key is not banned');
       await subject.advance(1_000);
@@ -240,7 +240,7 @@ async function exhausted(subject: Subject, apiKey: string, afterMs = 0) {
   const key = bearer(apiKey);
   for (let n = 0; n < 60; n++) {
     const answer = await subject.ask('GET', ORDERS, key);
-    if (trioOf(answer).remaining > 0) continue;
+    if (rateLimitOf(answer).remaining > 0) continue;
     await subject.advance(afterMs);
     return { key, answer: await subject.ask('GET', ORDERS, key) };
   }

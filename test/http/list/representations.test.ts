@@ -4,7 +4,7 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import type { ListedOrders, Order } from 'store-orders';
 import { serializeOrders } from '../../../src/orders/json.js';
 import { fakeStore } from '../../support/fake-store.js';
-import { type Answer, trioOf } from '../support/answer.js';
+import { type Answer, rateLimitOf } from '../support/answer.js';
 import { createShop, KEY, ORDERS } from '../support/shop.js';
 import { type Ask, WAYS } from '../support/ways.js';
 
@@ -138,13 +138,13 @@ for (const way of WAYS) {
             const tag = tagOf(head);
             for (const named of [tag, `W/${tag}`, `"a,b", ${tag}`, `"x",W/"y" , W/${tag}`, '*', ' * ']) {
               for (const method of ['GET', 'HEAD']) {
-                const before = trioOf(await ask('HEAD', ORDERS, [KEY]));
+                const before = rateLimitOf(await ask('HEAD', ORDERS, [KEY]));
                 const answer = await ask(method, ORDERS, [KEY, accept, ['If-None-Match', named]]);
                 assert.deepEqual([answer.status, answer.text], [304, ''], `${method} ${named}`);
                 assert.equal(tagOf(answer), tag);
                 assert.equal(answer.fields.get('vary'), head.fields.get('vary'));
                 assert.equal(answer.fields.has('content-length') || answer.fields.has('content-type'), false);
-                assert.equal(trioOf(answer).remaining, before.remaining - 1);
+                assert.equal(rateLimitOf(answer).remaining, before.remaining - 1);
               }
             }
             for (const other of [tag.slice(1, -1), '"other"', tag.replace('"', '"x'), 'W/', '', '"*"']) {

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import type { ErrorCode, OrderService, RateLimiter } from 'store-orders';
 import { nodeHandler } from 'store-orders/handler';
 import { fakeStore } from '../../support/fake-store.js';
-import { assertError, trioOf } from '../support/answer.js';
+import { assertError, rateLimitOf } from '../support/answer.js';
 import { exchange, open, readAll, readText } from '../support/raw-socket.js';
 import { createShop, KEY, ORDERS, type Shop } from '../support/shop.js';
 import { listen } from '../support/ways.js';
@@ -53,7 +53,7 @@ test('a malformed request gets 400 with the Error object and X-RateLimit-*, is c
     `GE T ${ORDERS} HTTP/1.1\r\nHost: a\r\n\r\n`,
   ];
   for (const [index, bytes] of malformed.entries()) {
-    const { remaining } = trioOf(await expectRefusal(port, 'bad_request', bytes));
+    const { remaining } = rateLimitOf(await expectRefusal(port, 'bad_request', bytes));
     assert.equal(remaining, 599 - index, JSON.stringify(bytes));
   }
   for (const socket of sockets) if (!socket.closed) await once(socket, 'close');
@@ -102,7 +102,7 @@ test('more bytes after a malformed request cause no second response and no secon
   release();
   const { answers } = await readAll(socket);
   assert.deepEqual(
-    answers.map((answer) => [answer.status, trioOf(answer).remaining]),
+    answers.map((answer) => [answer.status, rateLimitOf(answer).remaining]),
     [[400, 599]],
   );
   assert.equal(takes.length, 1);

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { forwardedAddress, nodeHandler } from 'store-orders/handler';
 import { fakeStore } from '../../support/fake-store.js';
 import { listenOnFreePort } from '../../support/listen.js';
-import { assertError, checkAnswer, trioOf } from '../support/answer.js';
+import { assertError, checkAnswer, rateLimitOf } from '../support/answer.js';
 import { exchange, open, readText } from '../support/raw-socket.js';
 import { createShop, KEY, ORDERS } from '../support/shop.js';
 import { askNode, listen } from '../support/ways.js';
@@ -36,7 +36,11 @@ test('a request for a path of the host goes to `next`, whatever its method, and 
   ] as const) {
     assertError(await askNode({ agent, port }, method, path, []), 'missing_api_key');
   }
-  assert.equal(trioOf(await askNode({ agent, port }, 'GET', ORDERS, [])).remaining, 593, '7 requests were charged');
+  assert.equal(
+    rateLimitOf(await askNode({ agent, port }, 'GET', ORDERS, [])).remaining,
+    593,
+    '7 requests were charged',
+  );
   await close();
 });
 
@@ -58,7 +62,7 @@ test('headers that the host has set are kept, but the service replaces its own f
     assert.equal(answer.status, status);
     assert.equal(answer.fields.get('x-request-id'), 'r-1');
     assert.equal(answer.fields.get('vary'), vary);
-    assert.equal(trioOf(answer).limit, 1_000);
+    assert.equal(rateLimitOf(answer).limit, 1_000);
   }
   await close();
 });
@@ -84,7 +88,7 @@ test('the client address is the remote address of the connection, or the one tha
   const direct = await listen(nodeHandler(service));
   const proxied = await listen(nodeHandler(service, { clientAddress: forwardedAddress(1) }));
   const ask = async (port: number, address: string) =>
-    trioOf(await askNode({ agent, port }, 'GET', ORDERS, [['X-Forwarded-For', address]])).remaining;
+    rateLimitOf(await askNode({ agent, port }, 'GET', ORDERS, [['X-Forwarded-For', address]])).remaining;
   assert.equal(await ask(direct.port, '198.51.100.1'), 599);
   assert.equal(await ask(direct.port, '198.51.100.2'), 598);
   assert.equal(await ask(proxied.port, '198.51.100.1'), 599);

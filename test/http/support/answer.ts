@@ -19,14 +19,14 @@ export function createAnswer(status: number, namesAndValues: readonly string[], 
   return { status, fields, text };
 }
 
-export interface Trio {
+export interface RateLimit {
   readonly limit: number;
   readonly remaining: number;
   /** Unix time in seconds. */
   readonly reset: number;
 }
 
-export function trioOf({ fields }: Answer): Trio {
+export function rateLimitOf({ fields }: Answer): RateLimit {
   const read = (name: string) => {
     const value = fields.get(name) ?? 'absent';
     assert.match(value, /^(?:0|[1-9][0-9]*)$/, name);
@@ -72,7 +72,7 @@ export const ERROR_CODES: readonly string[] = Object.keys(STATUS_OF);
 /** Checks the rules that hold for every response, whatever its status. */
 export function checkAnswer(answer: Answer, method: string): void {
   const { status, fields, text } = answer;
-  const { limit, remaining } = trioOf(answer);
+  const { limit, remaining } = rateLimitOf(answer);
   assert.ok(remaining <= limit, 'X-RateLimit-Remaining is at most X-RateLimit-Limit');
   assert.equal(fields.has('retry-after'), status === 429 || status === 503, `Retry-After with ${status}`);
   assert.equal(fields.has('allow'), status === 405, `Allow with ${status}`);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { assertError, retryAfterOf, trioOf } from './answer.js';
+import { assertError, rateLimitOf, retryAfterOf } from './answer.js';
 import type { Clause } from './clause.js';
 import { bearer, KEY, ORDERS } from './shop.js';
 import type { Ask } from './ways.js';
@@ -12,7 +12,7 @@ async function exhaustAddress(ask: Ask): Promise<void> {
   for (let left = 599; left >= 0; left--) {
     const answer = await ask('GET', ORDERS, [bearer('nobody')]);
     assertError(answer, 'invalid_api_key');
-    assert.equal(trioOf(answer).remaining, left);
+    assert.equal(rateLimitOf(answer).remaining, left);
   }
 }
 
@@ -26,7 +26,7 @@ export const limitClauses: readonly Clause[] = [
       const expectNext = async (status: number, limit: number, remaining: number, reset: number) => {
         const answer = await ask('GET', ORDERS, [TINY_KEY]);
         assert.equal(answer.status, status);
-        assert.deepEqual(trioOf(answer), { limit, remaining, reset });
+        assert.deepEqual(rateLimitOf(answer), { limit, remaining, reset });
         return answer;
       };
       await expectNext(200, 2, 1, startS + MINUTE);
@@ -53,10 +53,10 @@ export const limitClauses: readonly Clause[] = [
       await exhaustAddress(ask);
       const refused = await ask('GET', ORDERS);
       assertError(refused, 'rate_limit_exceeded');
-      assert.deepEqual([trioOf(refused).limit, retryAfterOf(refused)], [600, MINUTE]);
+      assert.deepEqual([rateLimitOf(refused).limit, retryAfterOf(refused)], [600, MINUTE]);
       const served = await ask('GET', ORDERS, [KEY]);
       assert.equal(served.status, 200);
-      assert.deepEqual([trioOf(served).limit, trioOf(served).remaining], [1_000, 999]);
+      assert.deepEqual([rateLimitOf(served).limit, rateLimitOf(served).remaining], [1_000, 999]);
     },
   },
   {
@@ -64,7 +64,7 @@ export const limitClauses: readonly Clause[] = [
     says: 'requests with a valid key, even refused ones, are not charged to the address',
     check: async (ask) => {
       for (let i = 0; i < 4; i++) await ask('GET', ORDERS, [TINY_KEY]);
-      assert.equal(trioOf(await ask('GET', ORDERS)).remaining, 599);
+      assert.equal(rateLimitOf(await ask('GET', ORDERS)).remaining, 599);
     },
   },
 ];

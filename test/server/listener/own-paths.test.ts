@@ -3,7 +3,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { test } from 'node:test';
 import { createMemoryLimiter, createPlan, perMinute } from 'store-orders';
 import { createManualClock } from 'store-orders/testing';
-import { assertError, trioOf } from '../../http/support/answer.js';
+import { assertError, rateLimitOf } from '../../http/support/answer.js';
 import { exchange, open, readText } from '../../http/support/raw-socket.js';
 import { listen } from './support/order-server.js';
 
@@ -63,7 +63,7 @@ test('for documentation and health checks, a second Host field is refused, and a
     const hosts = await exchange(port, `GET ${path} HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n`);
     const [refused = assert.fail()] = hosts.answers;
     assertError(refused, 'bad_request');
-    assert.equal(trioOf(refused).remaining, 599 - 2 * index, path);
+    assert.equal(rateLimitOf(refused).remaining, 599 - 2 * index, path);
     // `readText` returns only if the server closes the connection.
     const text = await readText(open(port, `GET ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello`));
     assert.match(text, /^HTTP\/1\.1 200 OK\r\n(?:[^\r]+\r\n)*Connection: close\r\n/, path);
