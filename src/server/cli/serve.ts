@@ -33,10 +33,10 @@ async function serve(invocation: Invocation): Promise<CommandResult> {
       const { runPrimary } = await import('../process/primary.js');
       return await runPrimary(settings, log);
     }
-    const outcome = await openAndRun(invocation, settings, log, worker ?? processLifecycle(log));
-    if (worker === undefined || outcome.outcome === 'done') return outcome;
+    const result = await openAndRun(invocation, settings, log, worker ?? processLifecycle(log));
+    if (worker === undefined || result.outcome === 'done') return result;
     log.flush();
-    return await worker.fail(outcome.message);
+    return await worker.fail(result.message);
   } finally {
     log.flush();
     // A log that nobody reads, or a connection that no longer responds, must not keep the process

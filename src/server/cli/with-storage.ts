@@ -19,7 +19,7 @@ export interface WithStorageOptions {
 
 /**
  * Opens the storage that the invocation names, runs `work` on it, and closes it. An error of `work`
- * becomes a failed outcome.
+ * becomes a failed result.
  */
 export async function withStorage(
   invocation: Invocation,
@@ -30,12 +30,12 @@ export async function withStorage(
   const open = await openStorage(settings, create);
   if (!open.ok) return failed(open.message);
   const { data: storage } = open;
-  const outcome = await Promise.resolve(storage)
+  const result = await Promise.resolve(storage)
     .then((storage) => work(storage, settings))
     .catch((error) => failed(failureOf(error, storage.name, 'use').message));
   // Removes only files that this command has created.
-  await (outcome.outcome === 'failed' ? storage.discard() : storage.close());
-  return outcome;
+  await (result.outcome === 'failed' ? storage.discard() : storage.close());
+  return result;
 }
 
 /** Reads the settings that name the storage, and others. Throws if the storage is in memory. */

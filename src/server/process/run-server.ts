@@ -116,14 +116,14 @@ export async function runServer(
   }
 
   const failedBy = (error: unknown) => failed(`${data.name}: ${messageOf(error)}`);
-  let outcome = await serve().catch(failedBy);
+  let result = await serve().catch(failedBy);
   for (const cleanUp of cleanUps.reverse()) {
     try {
       await cleanUp();
     } catch (error) {
-      outcome = failedBy(error);
+      result = failedBy(error);
     }
   }
-  if (outcome.outcome === 'done') lifecycle.report('stopped');
-  return outcome;
+  if (result.outcome === 'done') lifecycle.report('stopped');
+  return result;
 }

@@ -42,7 +42,7 @@ export function withCopy(file: string, target: string, work: (copy: string) => C
     });
     withUnmigratedFile(copy, (opened) => checkContents(opened, file), target);
     // VACUUM INTO does not sync its file.
-    sync(copy, 'r+');
+    fsyncFile(copy, 'r+');
     return work(copy);
   } catch (error) {
     throw failureOf(error, target, 'write');
@@ -64,7 +64,7 @@ export function putInPlace(copy: string, target: string): number {
   renameSync(copy, target);
   try {
     // Windows cannot open a directory and does not need this.
-    if (process.platform !== 'win32') sync(dirname(resolve(target)), 'r');
+    if (process.platform !== 'win32') fsyncFile(dirname(resolve(target)), 'r');
   } catch (error) {
     const message = `the disk failed (${textOf(error)}), so it is unknown whether ${target} was written; run db check on it before you try again`;
     throw new SqliteFileError(message, 'io', { cause: error });
@@ -72,7 +72,7 @@ export function putInPlace(copy: string, target: string): number {
   return statSync(target).size;
 }
 
-function sync(file: string, flags: 'r' | 'r+'): void {
+function fsyncFile(file: string, flags: 'r' | 'r+'): void {
   const descriptor = openSync(file, flags);
   try {
     fsyncSync(descriptor);
