@@ -60,7 +60,7 @@ const TEXTS: Readonly<Record<string, ResponseText>> = {
   412: {
     name: 'PreconditionFailed',
     description:
-      'The `If-Match` condition failed: the list has changed, or the request to cancel an order names an entity tag, although a single order has none. Nothing was changed.',
+      'The `If-Match` condition failed. The list has changed, or the request cancels an order, which has no entity tag. Nothing was changed.',
   },
   414: { name: 'UriTooLong', description: 'The request target is too long.' },
   429: {

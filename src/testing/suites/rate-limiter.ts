@@ -102,7 +102,7 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
     },
   ],
   [
-    'allows exactly as many more requests as it reports as remaining, even if they are concurrent',
+    'allows exactly `remaining` further requests, even if they are concurrent',
     async ({ take }) => {
       const plan = createPlan({ name: 'many', policies: [perMinute(20), perDay(1_000)], ban: false });
       const { inForce } = await take('key', plan);

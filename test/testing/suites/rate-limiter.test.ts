@@ -56,7 +56,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
     }),
   ],
   'lets other requests run between reading and charging a quota': [
-    /^allows exactly as many more requests/,
+    /^allows exactly `remaining` further requests/,
     (limiter) => async (key, plan, cost) => {
       const decision = limiter.peek(key, plan, cost);
       await Promise.resolve();
