@@ -28,8 +28,9 @@ export interface OrderStore {
   cancel(id: OrderId): MaybePromise<CancelOutcome>;
   /**
    * Returns the order with its status, or `undefined` if it does not exist. Optional. The service
-   * calls this only for a DELETE whose `If-Match` cannot match, to report why the order could not
-   * be cancelled in any case. Without this method, each such request gets a 412.
+   * calls this only for a DELETE with an `If-Match` that cannot match. If the order does not exist
+   * or is not pending, the response is then 404 or 409. Otherwise, and always without this method,
+   * it is 412.
    */
   get?(id: OrderId): MaybePromise<{ readonly status: OrderStatus } | undefined>;
 }

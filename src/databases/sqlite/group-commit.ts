@@ -13,7 +13,7 @@ export interface WriteQueue {
 }
 
 interface Waiting {
-  /** Does the write, and returns a function that resolves the promise of its caller. */
+  /** Executes the write. The returned function resolves the caller's promise, after the commit. */
   run(): () => void;
   reject(error: unknown): void;
   /** The time at which this write first found the file locked. */
@@ -49,7 +49,7 @@ export function createWriteQueue(database: SqliteDatabase): WriteQueue {
     return [];
   }
 
-  /** Rejects a write that has waited too long for the lock. */
+  /** Returns whether a write may wait longer for the lock. If not, rejects it. */
   function mayWait(write: Waiting, error: unknown): boolean {
     const nowMs = performance.now();
     write.busySinceMs ??= nowMs;
@@ -60,7 +60,7 @@ export function createWriteQueue(database: SqliteDatabase): WriteQueue {
 
   function flush(): void {
     const busy = commit(waiting);
-    // Tried again before newer writes, which may change the same rows.
+    // These writes stay ahead of newer ones, which may change the same rows.
     waiting = [...busy];
     if (busy.length > 0) {
       setTimeout(flush, LOCK_RETRY_MS);
@@ -87,7 +87,7 @@ export function createWriteQueue(database: SqliteDatabase): WriteQueue {
     write,
 
     async idle() {
-      // An empty write settles after those before it.
+      // Writes settle in the order of their requests, so an empty write settles last.
       if (isScheduled) await write(() => {}).catch(() => {});
     },
   };

@@ -54,7 +54,7 @@ export function createCircuitBreaker({ deadlineMs, probe, onChange }: CircuitBre
         } catch (rethrown) {
           reject(rethrown);
         }
-        // Last, so that the request is decided even if `onChange` throws.
+        // This comes last, so that the request is decided even if `onChange` throws.
         noteFailure(call, error);
       }
 
@@ -93,7 +93,7 @@ export function createCircuitBreaker({ deadlineMs, probe, onChange }: CircuitBre
   };
 }
 
-/** Handles the failure of a call that has no other answer. */
+/** Passes a failure on to the caller: for calls that have no fallback. */
 export function rethrow(error: unknown): never {
   throw error;
 }

@@ -111,8 +111,8 @@ function misuse({ name }: Command, message: string): Misuse {
 }
 
 /**
- * Returns the number of requests, keys and so on that an option names, or `undefined` if the option
- * is absent.
+ * Returns the value of an option that is a count, or `undefined` if the option is absent. Throws a
+ * {@link Misuse} unless the value is a whole number from 1 to {@link MOST}.
  */
 export function countOf({ flags }: Invocation, name: string): number | undefined {
   const text = flags.get(name);

@@ -12,7 +12,7 @@ export interface Guide {
   readonly createKey: string | undefined;
   /** Whether a new storage gets sample orders. */
   readonly hasSample: boolean;
-  /** Whether it gets demo keys too, which are printed. */
+  /** Whether a new storage with sample orders also gets demo keys, which are printed. */
   readonly showsKeys: boolean;
 }
 

@@ -80,7 +80,7 @@ async function countInMemory({ quotas }: QuotaStorage, log: Log): Promise<Counti
  * this process only. Throws if the driver is not installed.
  */
 async function countInRedis(address: RedisAddress, log: Log): Promise<Counting> {
-  // Imported here, so that a server that counts in memory starts sooner.
+  // Redis is imported here, so that a server that counts in memory starts sooner.
   const [{ createRedisLimiter }, { connectRedis }] = await Promise.all([
     import('../../limits/redis/limiter.js'),
     import('./redis-client.js'),

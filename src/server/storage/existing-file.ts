@@ -40,9 +40,10 @@ export function checkKind(file: string): void {
 }
 
 /**
- * Returns whether the journal of a database whose creation was killed lies beside a file that has
- * replaced that database. SQLite would roll the file back into nothing. The replaced database has
- * at most one page, because it gets its tables later, with a write-ahead log.
+ * Returns whether the journal beside the file belongs to an earlier database of the same name. This
+ * happens if a process is killed while it creates a database, and a backup is then copied over that
+ * database. With this journal, SQLite would roll the file back to an empty one. The earlier
+ * database has at most one page, because it gets its tables later, with a write-ahead log.
  */
 export function hasForeignJournal(file: string): boolean {
   // The size comes first, because another process may be creating the database.

@@ -34,8 +34,8 @@ export function restore(backup: string, file: string): CommandResult {
 
 /**
  * Removes the log and the journal of the old database, because SQLite would apply them to the new
- * one. They are first applied to the old database, so that a restore interrupted here leaves it
- * complete. If the old database is damaged, or its journal is not its own, they are only removed.
+ * one. Before that, SQLite applies them to the old database, which is then complete if the restore
+ * is interrupted. If the old database is damaged or has a foreign journal, they are only removed.
  * Returns `false` if the database is in use. Throws an error that calls the database `name` if it
  * belongs to another program.
  */
