@@ -4,7 +4,7 @@
  */
 
 /** The largest integer of a structured field (RFC 9651 §3.3.1). */
-export const MAX_PRINTED_INTEGER = 999_999_999_999_999;
+export const MAX_HEADER_INTEGER = 999_999_999_999_999;
 
 /** Throws unless `value` is an object with all the `required` and perhaps the `optional` fields. */
 export function checkFields(
@@ -52,10 +52,10 @@ export function checkOneOf(where: string, value: unknown, allowed: readonly unkn
  * Throws unless `value` is a whole number from `min` to `max`. The default of `max` is so small
  * that it can be added to an instant without rounding.
  */
-export function checkWholeNumber(where: string, value: unknown, min: number, max = MAX_PRINTED_INTEGER): void {
+export function checkWholeNumber(where: string, value: unknown, min: number, max = MAX_HEADER_INTEGER): void {
   if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return;
   const Kind = typeof value === 'number' ? RangeError : TypeError;
-  throw new Kind(`${where}: expected a whole number from ${min} ${max === MAX_PRINTED_INTEGER ? 'up' : `to ${max}`}`);
+  throw new Kind(`${where}: expected a whole number from ${min} ${max === MAX_HEADER_INTEGER ? 'up' : `to ${max}`}`);
 }
 
 function checkObject(where: string, value: unknown, fields: readonly string[]): asserts value is object {
@@ -64,8 +64,8 @@ function checkObject(where: string, value: unknown, fields: readonly string[]): 
 }
 
 /**
- * Returns the name of a field: `policies[0].quota`, after a colon `plan free: ban`, and for a field
- * of `options` its own name.
+ * Returns how a message names a field: `basePath` in `options`, `policies[0].quota` in
+ * `policies[0]`, and `plan free: ban` in `plan free:`.
  */
 function pathOf(where: string, name: string): string {
   if (where === 'options') return name;

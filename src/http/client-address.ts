@@ -41,7 +41,7 @@ export function forwardedAddress(proxies: number): (request: AddressedRequest) =
     const entries = (Array.isArray(field) ? field.join(',') : (field ?? '')).split(',').reverse();
     let address = socketAddress(request);
     for (const entry of entries.slice(0, proxies)) {
-      const hop = bare(entry.trim());
+      const hop = bareAddress(entry.trim());
       if (hop === undefined) break;
       address = hop;
     }
@@ -65,7 +65,7 @@ export function resolveAddress(clientAddress: ClientAddress): string | undefined
  * Invalid and missing addresses share one fixed key.
  */
 export function addressKey(address: string | undefined): string {
-  const text = address === undefined ? undefined : bare(address);
+  const text = address === undefined ? undefined : bareAddress(address);
   if (text === undefined) return NO_ADDRESS;
   if (isIPv4(text)) return text;
   const groups = expand(text);
@@ -79,7 +79,7 @@ export function addressKey(address: string | undefined): string {
 }
 
 /** Returns the address without port, brackets and zone, or `undefined` if it is invalid. */
-function bare(text: string): string | undefined {
+function bareAddress(text: string): string | undefined {
   const unbracketed = /^\[([^\]]*)\](?::\d+)?$/.exec(text)?.[1] ?? /^([^:]+):\d+$/.exec(text)?.[1] ?? text;
   const [address = ''] = unbracketed.split('%');
   return isIPv4(address) || isIPv6(address) ? address : undefined;

@@ -1,4 +1,4 @@
-import { MAX_PRINTED_INTEGER } from '../../check.js';
+import { MAX_HEADER_INTEGER } from '../../check.js';
 import { FIELD_NAMES, FIELDS } from '../../orders/fields.js';
 import type { Order } from '../../orders/order.js';
 import { errorObject } from '../errors.js';
@@ -88,7 +88,7 @@ export function schemas(codes: readonly string[]): Readonly<Record<string, Json>
 const MAX_FIELD_LENGTH = 16_384;
 
 function integer(minimum: number) {
-  return { type: 'integer', format: 'int64', minimum, maximum: MAX_PRINTED_INTEGER };
+  return { type: 'integer', format: 'int64', minimum, maximum: MAX_HEADER_INTEGER };
 }
 
 /**

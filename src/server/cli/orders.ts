@@ -57,7 +57,7 @@ export const orderCommands: readonly Command[] = [
     options: STORAGE_OPTIONS,
     examples: ['orders cancel 7'],
     run: (invocation) =>
-      withOrderId(invocation, async ({ orders }, id) => changed(id, 'cancelled', await orders.cancel(id))),
+      withOrderId(invocation, async ({ orders }, id) => transitionResult(id, 'cancelled', await orders.cancel(id))),
   },
   {
     name: 'orders ship',
@@ -66,7 +66,7 @@ export const orderCommands: readonly Command[] = [
     options: STORAGE_OPTIONS,
     examples: ['orders ship 7'],
     run: (invocation) =>
-      withOrderId(invocation, async ({ orders }, id) => changed(id, 'shipped', await orders.ship(id))),
+      withOrderId(invocation, async ({ orders }, id) => transitionResult(id, 'shipped', await orders.ship(id))),
   },
 ];
 
@@ -120,7 +120,11 @@ const REFUSALS = {
   not_found: 'does not exist',
 } as const satisfies Readonly<Record<Exclude<CancelOutcome, 'cancelled'> & Exclude<ShipOutcome, 'shipped'>, string>>;
 
-function changed(id: OrderId, status: 'cancelled' | 'shipped', outcome: CancelOutcome | ShipOutcome): CommandResult {
+function transitionResult(
+  id: OrderId,
+  status: 'cancelled' | 'shipped',
+  outcome: CancelOutcome | ShipOutcome,
+): CommandResult {
   if (outcome !== 'cancelled' && outcome !== 'shipped') {
     const rule = outcome === 'not_found' ? '' : `; only a pending order can be ${status}`;
     return failed(`the order ${id} ${REFUSALS[outcome]}${rule}`);
