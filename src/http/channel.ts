@@ -25,7 +25,7 @@ export interface ReplyMessage {
   readonly path?: string | undefined;
   readonly clientAddress?: string | undefined;
   readonly status: number;
-  /** Length of the body, in bytes. Of a streamed list, what the client has taken. */
+  /** The length of the body, in bytes. For a streamed list, the bytes that the client received. */
   readonly bytes?: number | undefined;
   /** The `code` in the body of an error response. */
   readonly code?: ErrorCode | undefined;

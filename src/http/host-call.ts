@@ -26,7 +26,7 @@ export function callHost<T, R>(
     throw new HostFailure(`${part} failed`, error);
   }
   if (!isPromise(result)) return next(result);
-  // The result can be another thenable than a promise, such as a query builder.
+  // The result can be a thenable that is not a promise, such as a query builder.
   return Promise.resolve(result).then(next, (error: unknown) => {
     throw new HostFailure(`${part} failed`, error);
   });

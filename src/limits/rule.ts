@@ -22,7 +22,7 @@ export interface Ruling {
 /** A window of a plan, and whether it refuses the request. */
 export interface Settled {
   readonly policy: QuotaPolicy;
-  /** A result of `settle`, or what is left of it after the request was charged. */
+  /** The bucket as `settle` returns it, or that bucket after the request was charged. */
   readonly bucket: Bucket;
   readonly refuses: boolean;
 }

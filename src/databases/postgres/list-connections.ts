@@ -14,7 +14,7 @@ const PATIENCE_MS = 5_000;
 
 /**
  * Creates a function that reads snapshots over a pool, with at most four of the pool's connections
- * at a time. Unless all is read, the connection is closed, because a ROLLBACK might time out.
+ * at a time. If a reader stops early, its connection is closed, because a ROLLBACK might time out.
  */
 export function createSnapshotReader(connect: NonNullable<PostgresPool['connect']>): SnapshotReader {
   const turns = createTurns(MOST_OPEN);

@@ -37,8 +37,8 @@ export interface ExactStatement {
 }
 
 /**
- * Prepares a statement that never rounds an int64. Also for statements that write: without bigint
- * mode, node:sqlite may write a row with an id beyond 2^53 and *then* throw.
+ * Prepares a statement that never rounds an int64. Use it for statements that write,
+ * too: without bigint mode, node:sqlite may write a row with an id beyond 2^53 and *then* throw.
  */
 export function prepare(database: SqliteDatabase, sql: string): ExactStatement {
   const statement = database.prepare(sql);

@@ -1,4 +1,4 @@
-/** This program's name for an error, SQLite's primary or extended result code, and its name. */
+/** Each row has this program's name for an error, SQLite's code, and SQLite's name for the code. */
 const RESULTS = [
   // The file -shm could not grow, and a full disk is the reason.
   ['full', 10 | (19 << 8), 'SQLITE_IOERR_SHMSIZE'],

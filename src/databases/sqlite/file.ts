@@ -64,8 +64,8 @@ export function openSqliteFile<Parts>(worker: URL, file: string, schemas: Schema
     },
 
     async close() {
-      // One after the other: SQLite removes the write-ahead log when the last connection closes. If
-      // both close at the same time, neither is the last.
+      // The workers close one after the other, because SQLite removes the write-ahead log when the
+      // last connection closes. If both closed at the same time, neither would be the last.
       try {
         await reader.close();
       } finally {

@@ -66,8 +66,8 @@ export function schemaVersions(database: SqliteDatabase, schemas: Schemas): Read
  */
 export function isOurs(database: SqliteDatabase): boolean {
   try {
-    // `PRAGMA application_id` must not come first. If it failed because the file is busy, libsql
-    // would leave it open, and could then not switch the file to WAL mode.
+    // `PRAGMA application_id` must not come first. If the file is busy, this statement would fail
+    // but stay open in libsql. The file could then not be switched to WAL mode.
     if (prepare(database, "SELECT 1 FROM sqlite_schema WHERE type = 'table' LIMIT 1").all().length === 0) return false;
     const [row] = prepare(database, 'PRAGMA application_id').all();
     if (row?.['application_id'] === BigInt(APPLICATION_ID)) return true;

@@ -62,7 +62,7 @@ export function createFileWorker<Parts>(
   let lastId = 0;
   let lastAnswerMs = 0;
   let isHanging = false;
-  let watch: NodeJS.Timeout | undefined;
+  let watchdog: NodeJS.Timeout | undefined;
   let isClosed = false;
   let onIdle = () => worker?.unref();
 
@@ -122,8 +122,8 @@ export function createFileWorker<Parts>(
   function rejectLate(): void {
     const [first] = waiting.values();
     if (first === undefined) {
-      clearInterval(watch);
-      watch = undefined;
+      clearInterval(watchdog);
+      watchdog = undefined;
     } else if (performance.now() - Math.max(first.sentMs, lastAnswerMs) >= first.patienceMs) {
       isHanging = true;
       const error = late(file, operation);
@@ -139,9 +139,9 @@ export function createFileWorker<Parts>(
       const id = ++lastId;
       const records = parameters.find(Array.isArray)?.length ?? 0;
       waiting.set(id, { sentMs: performance.now(), patienceMs: PATIENCE_MS + RECORD_MS * records, resolve, reject });
-      // One timer for all calls. `setImmediate` lets Node.js first handle results that arrived while
-      // this thread itself was busy.
-      watch ??= setInterval(() => setImmediate(rejectLate), CHECK_EVERY_MS).unref();
+      // All calls share one timer. `setImmediate` lets Node.js first handle results that arrived
+      // while this thread itself was busy.
+      watchdog ??= setInterval(() => setImmediate(rejectLate), CHECK_EVERY_MS).unref();
       if (unsent.length === 0) setImmediate(flush);
       unsent.push({ id, part, method, parameters });
     });

@@ -41,7 +41,7 @@ export interface FilePart {
   };
 }
 
-/** What the objects in a worker work with. */
+/** The database handles and the write queue of a worker, for the objects that it hosts. */
 export interface Host {
   readonly database: SqliteDatabase;
   readonly queue: WriteQueue;

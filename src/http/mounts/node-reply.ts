@@ -5,7 +5,7 @@ import { forEachField, type Reply } from '../reply.js';
 import { stopReading } from './pipelining.js';
 import { withVary } from './vary.js';
 
-/** A client that takes nothing of a response for this long is disconnected. */
+/** A client that reads nothing of a response for this long is disconnected. */
 const SILENT_MS = 120_000;
 
 /** The common part of HTTP/1 and HTTP/2 responses. */

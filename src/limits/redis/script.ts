@@ -8,13 +8,13 @@ import { createHash } from 'node:crypto';
  */
 export const RECORD_FORMAT = 2;
 
-/** What the script replies in place of a ban's end if the request passes. */
+/** The script returns this number instead of the end of a ban if the request passes. */
 export const PASSES = -1;
 
 /**
  * Lua that sets `takens` and `ats` to the present state of each window's bucket, as `settle` in
- * token-bucket.ts does, and `places` to the place of the bucket in the record. Tables are written
- * as `{ nil, nil }` where two values follow, because growing a table takes longer.
+ * token-bucket.ts does, and `places` to the place of the bucket in the record. `{ nil, nil }`
+ * reserves room for two values, because growing a table takes longer.
  */
 const SETTLE_WINDOWS = /* lua */ `
 local takens, ats, places, isOver = { nil, nil }, { nil, nil }, { nil, nil }, false
@@ -101,9 +101,9 @@ end
 `;
 
 /**
- * Lua that sets `changed` (the next record), `expiresAt` (from then on the record equals none) and
- * `answer` (the script's reply). A refused request changes a window only if the clock has stepped
- * back: the window then ends earlier.
+ * Lua that sets `changed` (the next record), `expiresAt` (when the record no longer has an effect)
+ * and `answer` (the script's reply). A refused request changes a window only if the clock has
+ * stepped back: the window then ends earlier.
  */
 const CHANGE_WINDOWS = /* lua */ `
 local changed, expiresAt = { ban, nil, nil, nil, nil, nil, nil }, ban and math.max(ban.banEnd, ban.forgetAt) or 0
@@ -166,7 +166,7 @@ return answer
  * | ARGV[4]  | `take` (the default), `peek`, `ban` or `unban`                                       |
  * | ARGV[5]  | the time and the offset to UTC. Default: the server's clock                          |
  *
- * Few and short arguments: each costs the server and the client about 0.3 µs.
+ * The arguments are few and short, because each costs the server and the client about 0.3 µs.
  *
  * The reply is a list of integers: the time; -1 if the request passes, else the end of the ban
  * or 0; then for each window after the request `taken` and the milliseconds until `at`.

@@ -73,7 +73,10 @@ export function createGroups<Outcome>(change: Change<Outcome>): (id: OrderId) =>
     alone.end();
   }
 
-  /** A trigger may need a lock. Its order stays out of groups, which would fail with it. */
+  /**
+   * Handles the failure of a statement for a single order. If a trigger has waited too long for a
+   * lock, the order is sent again, but from then on alone: its whole group would fail with it.
+   */
   function failAlone(caller: Caller<Outcome>, error: unknown): void {
     isLockTimeout(error) ? sendLater(caller, sendAlone) : caller.reject(error);
   }

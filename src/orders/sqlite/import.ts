@@ -7,7 +7,7 @@ import { COLUMN_NAMES, COUNT_REVISION, valuesOf } from './table.js';
 /** A row of the staging table: the line, then the columns of the orders table. */
 const COLUMNS = ['line', ...COLUMN_NAMES];
 
-/** Adds a JSON array of rows. Binding each value of each row would take as long. */
+/** Adds a JSON array of rows. Binding the values of each row instead would not be faster. */
 const ADD = `INSERT INTO temp.staging SELECT ${COLUMNS.map((_, index) => `value ->> ${index}`)} FROM json_each(?)`;
 const FIND_TWICE = `SELECT id, max(line) AS line, min(line) AS earlier FROM temp.staging
   GROUP BY id HAVING count(*) > 1 ORDER BY line LIMIT 1`;

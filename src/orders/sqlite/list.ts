@@ -4,7 +4,7 @@ import { INT64_MAX, INT64_MIN, type Order, type OrderId } from '../order.js';
 import type { OrderRecord } from '../record.js';
 import { orderOf, ROW_AS_JSON, recordOf, SELECT_REVISION } from './table.js';
 
-/** Reading a page of so many orders takes about two milliseconds. */
+/** The number of orders in a page. Reading a page takes about two milliseconds. */
 const PAGE = 1_000n;
 /** A list of at most this many orders is sent as an array. */
 const FEW = 500n;

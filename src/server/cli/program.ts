@@ -99,7 +99,8 @@ function helpResult(text: string): CommandResult {
 }
 
 function unknownCommand(typed: string, commands: readonly Command[]): Misuse {
-  // A command is also found by its second word, the first one first: "list" means "orders list".
+  // A command is also found by its second word. If several commands have the same second word, the
+  // first of them is suggested: for "list", it is "orders list".
   const names = new Map([...GROUPS.keys()].map((group) => [group, group]));
   for (const { name } of commands.toReversed()) names.set(name, name).set(name.split(' ')[1] ?? name, name);
   const meant = names.get(nearest(typed, names.keys()) ?? '');

@@ -78,8 +78,9 @@ export function createKeyRing(
   writes: KeyWrites,
   { clock: { nowMs } = createSystemClock(), isUnchangeable }: KeyRingOptions = {},
 ): KeyRing {
-  // Holds only issued keys, so that made-up keys cannot evict them. `fetchMethod` would keep a
-  // revoked key, because it does not remove a value that is looked up again and not found.
+  // This cache has only issued keys, so that made-up keys cannot evict them. The cache's own
+  // `fetchMethod` is not used: it does not remove a value that a new look-up does not find, so it
+  // would keep a revoked key.
   const known = new LRUCache<string, Principal>({
     max: REMEMBERED_KEYS,
     ttl: TRUSTED_MS,

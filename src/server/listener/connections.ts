@@ -10,8 +10,8 @@ export interface ConnectionLimits {
   /** The maximum number of connections of one address. */
   readonly mostPerAddress: number;
   /**
-   * A connection that sends no request for this long is closed, at the latest after twice this
-   * time.
+   * The time without a request after which a connection may be closed. It is closed no later than
+   * after twice this time.
    */
   readonly idleMs: number;
 }

@@ -28,7 +28,7 @@ const PREFLIGHT: OpenPath = {
 
 /**
  * Lets web pages of these origins use the service (`*` for all). Their preflight requests need no
- * key, and are charged to the client's address. They are answered even if the address is over its
+ * key, and are charged to the client's address. They get a response even if the address is over its
  * limit: one client could otherwise lock out every browser behind the same address. The pages may
  * read the header fields of each reply (Fetch Standard §3.2). A request from another origin gets
  * the usual response, but the browser hides it from the page.

@@ -22,7 +22,7 @@ export function createMetricsServer(text: () => Promise<string>): Server {
     return pending;
   }
 
-  /** Returns the code of the error with which a request is refused, if it is. */
+  /** Returns the error code of a request that must be refused, otherwise `undefined`. */
   function refusalOf({ method, target, fault }: ReadRequest): ErrorCode | undefined {
     if (fault !== undefined) return fault;
     if (target?.split('?', 1)[0] !== '/metrics') return 'route_not_found';

@@ -4,7 +4,7 @@ import type { KeyRing } from '../keys/key-ring.js';
 import { writeText } from '../log/write-text.js';
 import type { ServerStorage } from '../storage/storage.js';
 
-/** What a person needs next. */
+/** What the greeting shows, or depends on. */
 export interface Guide {
   /** The base address of the server on this machine. Absent if it listens on a unix socket. */
   readonly url: string | undefined;

@@ -16,8 +16,8 @@ import { addressOf, listen } from './listen.js';
 import { listenForMetrics } from './metrics-port.js';
 
 /**
- * Runs the server until its lifecycle stops it, then closes everything in the reverse order of
- * opening, and at last the storage. `createKey` is the command line that creates a key.
+ * Runs the server until its lifecycle stops it. Then closes what it has opened, in reverse order,
+ * and the storage last. `createKey` is the command line that creates a key.
  */
 export async function runServer(
   settings: Settings,

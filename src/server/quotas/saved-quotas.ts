@@ -99,7 +99,10 @@ export function createQuotaTable(database: SqliteDatabase, { write }: WriteQueue
   };
 }
 
-/** A limiter whose quotas of keys survive a restart. Strangers could fill the table with addresses. */
+/**
+ * A limiter whose quotas of keys survive a restart. Quotas of addresses are not saved, because
+ * strangers could fill the table with them.
+ */
 export interface SavedLimiter extends Pick<StatefulLimiter, 'take'> {
   /**
    * Applies the changes that commands requested, and saves all changed quotas in one transaction.

@@ -51,7 +51,7 @@ export function withCopy(file: string, target: string, work: (copy: string) => C
   }
 }
 
-/** Whether a copy has failed because of the file that is read. */
+/** Returns whether a copy has failed because of the file that is read. */
 function isOfSource(error: unknown): boolean {
   return isResult(error, 'busy') || isResult(error, 'damaged') || isResult(error, 'not_a_database');
 }

@@ -6,7 +6,7 @@ import { damaged, failureOf, isResult, SqliteFileError } from '../../databases/s
 import { schemaVersions } from '../../databases/sqlite/migration.js';
 import { SCHEMAS } from './program-parts.js';
 
-/** An open file whose tables are as they were. */
+/** An open file whose tables have not been migrated. */
 export interface UnmigratedFile {
   readonly database: SqliteDatabase;
   /** The version of each part's tables, or 0 if they are missing. */
@@ -98,8 +98,8 @@ function problemsOf(database: SqliteDatabase): readonly string[] {
 }
 
 /**
- * What this program never creates. A trigger could create an API key when an order is cancelled.
- * Indexes and SQLite's own tables change nothing.
+ * Selects the triggers, views and tables that this program did not create. A trigger could create
+ * an API key when an order is cancelled. Indexes and SQLite's own tables are harmless.
  */
 const SELECT_FOREIGN = `SELECT type, name FROM sqlite_schema WHERE type IN ('trigger', 'view')
   OR type = 'table' AND name NOT GLOB 'sqlite_*' AND name NOT IN

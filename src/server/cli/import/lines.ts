@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 
 /**
- * A mistake in the input on this line, or the end of the import by a signal, because of which none
- * of the orders is stored.
+ * The reason why none of the orders is stored: a mistake in the input on this line, or a signal
+ * that ended the import.
  */
 export class ImportMistake extends Error {
   override readonly name = 'ImportMistake';

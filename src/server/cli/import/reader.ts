@@ -68,7 +68,7 @@ const NO_HEAD = `the first line must name the columns, such as ${CSV_HEAD}`;
  * digits, a number with a fraction or an exponent, or -0.
  */
 const INEXACT = /[0-9]{16}|"[ \t\r]*:[ \t\r]*(?:-0|-?[0-9]+[.eE])/;
-/** Matches the end of a name, and rarely the begin of a string such as `":"`. */
+/** Matches the end of a name. In rare cases, matches the beginning of a string such as `":"`. */
 const NAME_END = /"[ \t\r]*:/g;
 
 /**
