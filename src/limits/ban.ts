@@ -54,7 +54,7 @@ function mostForgiven(policy: BanPolicy, policies: Plan['policies']): number {
  * forgiven or counts towards a ban. When the number of counted refusals reaches `policy.after`, the
  * key is banned.
  */
-export function refused(state: BanState, policy: BanPolicy, policies: Plan['policies'], nowMs: number): BanState {
+export function withRefusal(state: BanState, policy: BanPolicy, policies: Plan['policies'], nowMs: number): BanState {
   const { refusedAtMs, forgiven, strikesAtMs, level } = state;
   if (refusedAtMs === 0) return { ...state, refusedAtMs: nowMs };
   if (nowMs - refusedAtMs <= policy.graceMs && forgiven < mostForgiven(policy, policies)) {
@@ -70,7 +70,7 @@ export function refused(state: BanState, policy: BanPolicy, policies: Plan['poli
  * Returns the state after an allowed request: earlier refusals are removed. `state` must be a
  * result of `settleBan`.
  */
-export function passed(state: BanState): BanState {
+export function withoutRefusals(state: BanState): BanState {
   return state.refusedAtMs === 0 ? state : { ...state, refusedAtMs: 0, forgiven: 0, strikesAtMs: [] };
 }
 
@@ -78,6 +78,6 @@ export function passed(state: BanState): BanState {
  * Returns the state with a ban that an operator has set, beginning now. Such a ban does not make
  * later bans longer.
  */
-export function banned(state: BanState, banMs: number, nowMs: number): BanState {
-  return { ...passed(state), banEndMs: nowMs + banMs, banMs };
+export function withBan(state: BanState, banMs: number, nowMs: number): BanState {
+  return { ...withoutRefusals(state), banEndMs: nowMs + banMs, banMs };
 }

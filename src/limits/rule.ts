@@ -1,4 +1,4 @@
-import { isForgettable, NO_STRIKES, passed, refused, settleBan } from './ban.js';
+import { isForgettable, NO_STRIKES, settleBan, withoutRefusals, withRefusal } from './ban.js';
 import type { BanState, BucketIdentity, Decision, KeyState, NamedBucket, WindowState } from './limiter.js';
 import type { Plan, QuotaPolicy } from './plan.js';
 import {
@@ -99,8 +99,8 @@ function windowState(policy: QuotaPolicy, bucket: Bucket): WindowState {
 function banAfter(ban: BanState, plan: Plan, cost: number, passes: boolean, nowMs: number): BanState {
   // Refusals during a ban do not count, so they never make the ban longer.
   if (cost === 0 || ban.banEndMs > 0) return ban;
-  if (passes) return passed(ban);
-  return plan.ban === false ? ban : refused(ban, plan.ban, plan.policies, nowMs);
+  if (passes) return withoutRefusals(ban);
+  return plan.ban === false ? ban : withRefusal(ban, plan.ban, plan.policies, nowMs);
 }
 
 function inForceOf(windows: readonly WindowState[], settledWindows: readonly Settled[]): WindowState {

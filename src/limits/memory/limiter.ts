@@ -1,5 +1,5 @@
 import { checkFields, checkWholeNumber } from '../../check.js';
-import { banned, NO_STRIKES } from '../ban.js';
+import { NO_STRIKES, withBan } from '../ban.js';
 import { type Clock, checkClock, createSystemClock } from '../clock.js';
 import type { Decision, KeyState, RateLimiter } from '../limiter.js';
 import { checkPlan, type Plan } from '../plan.js';
@@ -140,7 +140,7 @@ export function createStatefulLimiter(options: MemoryLimiterOptions): StatefulLi
     ban(key, ms) {
       checkWholeNumber('ms', ms, 1);
       const { buckets, ban } = keys.get(key) ?? { buckets: [] };
-      keys.set(key, { buckets, ban: banned(ban ?? NO_STRIKES, ms, clock.nowMs()) });
+      keys.set(key, { buckets, ban: withBan(ban ?? NO_STRIKES, ms, clock.nowMs()) });
     },
 
     unban(key) {

@@ -1,4 +1,4 @@
-import { banned, NO_STRIKES } from '../ban.js';
+import { NO_STRIKES, withBan } from '../ban.js';
 import type { Clock } from '../clock.js';
 import type { Decision } from '../limiter.js';
 import type { StatefulLimiter } from '../memory/limiter.js';
@@ -56,7 +56,7 @@ export function withFallback(shared: SharedLimiter, options: FallbackOptions) {
     const leftMs = (serverBans.get(key) ?? 0) - nowMs;
     if (leftMs <= 0) return local[method](key, plan, cost);
     const buckets = local.inspect(key)?.buckets ?? [];
-    const state = { buckets, ban: banned(NO_STRIKES, leftMs, nowMs) };
+    const state = { buckets, ban: withBan(NO_STRIKES, leftMs, nowMs) };
     return decide(key, state, plan, cost, { nowMs, utcOffsetMs: clock.utcOffsetMs(nowMs) }).decision;
   }
 
