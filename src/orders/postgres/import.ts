@@ -20,7 +20,7 @@ const FIND_TWICE = `SELECT id::text, max(line) AS line, min(line) AS earlier FRO
 const FIND_EXISTING = `SELECT id::text, line FROM pg_temp.store_orders_staging AS s
   WHERE EXISTS (SELECT FROM store_orders AS o WHERE o.id = s.id) ORDER BY line LIMIT 1`;
 /** Inserts in ascending order of ids, so that two concurrent imports cannot deadlock. */
-const STORE = `INSERT INTO store_orders (${COLUMNS}) SELECT ${COLUMNS} FROM pg_temp.store_orders_staging ORDER BY id`;
+const INSERT_STAGED = `INSERT INTO store_orders (${COLUMNS}) SELECT ${COLUMNS} FROM pg_temp.store_orders_staging ORDER BY id`;
 
 /**
  * Stores batches of records in the store's own table, all of them or none. The records wait in a
@@ -65,7 +65,7 @@ async function storeStaged(client: PostgresClient, replace: boolean): Promise<Im
   if (twice !== undefined) return { outcome: 'twice', ...placeOf(twice), earlier: Number(twice['earlier']) };
   await client.query({ text: 'SAVEPOINT staged' });
   try {
-    await client.query({ text: replace ? `${STORE} ${REPLACE}` : STORE });
+    await client.query({ text: replace ? `${INSERT_STAGED} ${REPLACE}` : INSERT_STAGED });
     return undefined;
   } catch (error) {
     if (!isUniqueViolation(error)) throw error;

@@ -27,7 +27,7 @@ ${parameters.length === 0 ? '' : fieldList(parameters.map(parameter))}`,
     [requestSamples(operationId, method, examplePath, basePath), ...exampleResponses].join('\n'),
     `<h3>Responses</h3>
 <dl class="fields wide answers">
-${answers.map(({ status, response }) => answerRow(status, response)).join('\n')}
+${answers.map(({ status, response }) => responseRow(status, response)).join('\n')}
 </dl>`,
   );
 }
@@ -36,7 +36,7 @@ export function methodMark(method: string): string {
   return `<span class="method ${method.toLowerCase()}">${method}</span>`;
 }
 
-function answerRow(status: string, response: OpenApiResponse): string {
+function responseRow(status: string, response: OpenApiResponse): string {
   const codes = examplesOf(response).flatMap((example) => property(example, 'code') ?? []);
   const links = codes.map((code) => `<a href="#error-${code}"><code>${code}</code></a>`);
   return `<div><dt><code>${status}</code></dt><dd>${[prose(response.description), ...links].join(' ')}</dd></div>`;
