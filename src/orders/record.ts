@@ -21,8 +21,9 @@ export interface OrderInput extends Omit<Order, 'id' | 'petId' | 'quantity'> {
   readonly status?: OrderStatus | undefined;
 }
 
-/** What is wrong with which field, or with `the record`. */
+/** A mistake in a record, and the field that has it. */
 export interface RecordMistake extends Mistake {
+  /** The name of the field, or `the record` if the value is not an object. */
   readonly field: string;
 }
 

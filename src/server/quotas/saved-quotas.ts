@@ -126,7 +126,7 @@ export async function withSavedQuotas(
 
   async function applyRequests(): Promise<void> {
     for (const { seq, keyId, request } of await table.pending()) {
-      // A change that could not be removed from the table is read again.
+      // A change stays in the table until it can be removed, but it must be applied only once.
       if (seq <= appliedSeq) continue;
       appliedSeq = seq;
       unsaved.add(keyId);
