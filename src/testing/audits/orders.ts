@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { PLANS } from '../../limits/index.js';
 import { parseJson } from '../../orders/json.js';
 import { INT64_MAX, INT64_MIN } from '../../orders/order.js';
-import { TELLING_IDS } from '../suites/order-store.js';
+import { EDGE_IDS } from '../suites/order-store.js';
 import { type Answer, assertError } from './answer.js';
 import { bearer, type Clause, ORDERS, order } from './audit.js';
 
@@ -184,11 +184,11 @@ export const orderClauses: readonly Clause[] = [
     says: 'cancel only the order with exactly this id, even if other ids differ only in the last digit',
     needs: ['store'],
     async check(subject) {
-      for (const meant of TELLING_IDS) {
-        await subject.put(...TELLING_IDS.map((id) => ({ id })));
+      for (const meant of EDGE_IDS) {
+        await subject.put(...EDGE_IDS.map((id) => ({ id })));
         const key = await subject.issueKey(PLANS.business);
         assertCancelled(await subject.ask('DELETE', order(meant), bearer(key)), `${meant}`);
-        for (const id of TELLING_IDS) {
+        for (const id of EDGE_IDS) {
           const { status } = await subject.ask('DELETE', order(id), bearer(key));
           assert.equal(status, id === meant ? 409 : 204, `order ${id} after a DELETE of ${meant}`);
         }

@@ -25,7 +25,7 @@ export type OpenOrderStore = (orders: readonly OrderRecord[]) => OpenedOrderStor
  * Ids that a wrong number type would change. 2^31 is too large for an int32, and a double rounds
  * 2^53 + 1. The first and the last id are the limits of an int64.
  */
-export const TELLING_IDS = [INT64_MIN, -1n, 0n, 2n ** 31n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, INT64_MAX];
+export const EDGE_IDS = [INT64_MIN, -1n, 0n, 2n ** 31n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, INT64_MAX];
 
 const WITH_ALL_FIELDS: Required<OrderRecord> = {
   id: 11n,
@@ -117,13 +117,13 @@ export function orderStoreSuite(open: OpenOrderStore): TestCase[] {
     assert.deepEqual(await listed(store), [{ id: 1n, quantity: 1 }, { id: 2n }], 'a cancelled order is still listed');
   });
 
-  for (const id of TELLING_IDS) {
+  for (const id of EDGE_IDS) {
     storeCase(
       `cancels order ${id} and no other order`,
-      TELLING_IDS.map((id) => ({ id })),
+      EDGE_IDS.map((id) => ({ id })),
       async (store) => {
         assert.equal(await store.cancel(id), 'cancelled');
-        for (const other of TELLING_IDS) {
+        for (const other of EDGE_IDS) {
           assert.equal(await store.cancel(other), other === id ? 'already_cancelled' : 'cancelled', `order ${other}`);
         }
       },

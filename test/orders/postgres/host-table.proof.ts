@@ -4,7 +4,7 @@ import type { OrderStore } from 'store-orders';
 import { createMappedOrderStore, type PostgresOrderTable } from 'store-orders/postgres';
 import { serializeOrders } from '../../../src/orders/json.js';
 import { missingEngine, startEngine } from '../../support/postgres-server.js';
-import { TELLING_IDS } from '../support/order-arbitrary.js';
+import { EDGE_IDS } from '../support/order-arbitrary.js';
 
 const SHOP: PostgresOrderTable = {
   table: 'shop.Orders "2026"',
@@ -79,7 +79,7 @@ describe('the order store over a table of the embedding program in PostgreSQL', 
   test('the mapped table may be an updatable view, and its statuses may be numbers', async () => {
     await pool.query(`CREATE TABLE parcels (tenant int, number bigint PRIMARY KEY, state smallint NOT NULL);
       CREATE VIEW own_parcels AS SELECT * FROM parcels WHERE tenant = 1 WITH CHECK OPTION`);
-    for (const [index, id] of TELLING_IDS.entries()) {
+    for (const [index, id] of EDGE_IDS.entries()) {
       await pool.query('INSERT INTO parcels VALUES ($1, $2, 0)', [index === 1 ? 2 : 1, `${id}`]);
     }
     const view = createMappedOrderStore(pool, {
@@ -87,15 +87,15 @@ describe('the order store over a table of the embedding program in PostgreSQL', 
       columns: { id: 'number', status: 'state' },
       statuses: { pending: '0', shipped: '1', cancelled: '9' },
     });
-    for (const [index, id] of TELLING_IDS.entries()) {
+    for (const [index, id] of EDGE_IDS.entries()) {
       assert.equal(await view.cancel(id), index === 1 ? 'not_found' : 'cancelled');
     }
     const { rows } = await pool.query('SELECT number::text, state FROM parcels ORDER BY parcels.number');
     assert.deepEqual(
       rows,
-      TELLING_IDS.map((id, index) => ({ number: `${id}`, state: index === 1 ? 0 : 9 })),
+      EDGE_IDS.map((id, index) => ({ number: `${id}`, state: index === 1 ? 0 : 9 })),
     );
-    assert.equal((await listedIds(view)).length, TELLING_IDS.length - 1);
+    assert.equal((await listedIds(view)).length, EDGE_IDS.length - 1);
   });
 
   for (const [type, value, shipDate] of [

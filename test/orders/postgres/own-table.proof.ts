@@ -8,7 +8,7 @@ import { createPostgresOrderStore, type PostgresStatement } from 'store-orders/p
 import { serializeOrders } from '../../../src/orders/json.js';
 import { missingEngine, startEngine } from '../../support/postgres-server.js';
 import { until } from '../../support/until.js';
-import { orderRecord, TELLING_IDS } from '../support/order-arbitrary.js';
+import { EDGE_IDS, orderRecord } from '../support/order-arbitrary.js';
 
 /** With this many orders, a list is streamed. */
 const MANY = 4_500;
@@ -178,7 +178,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     const [some = []] = fc.sample(records, 1);
     const ids = new Set(some.map(({ id }) => id));
     const rest = [...Array(MANY).keys()].map((id) => ({ id: BigInt(id) * 3n })).filter(({ id }) => !ids.has(id));
-    const all = [...some, ...rest, ...TELLING_IDS.filter((id) => !ids.has(id) && id % 3n !== 0n).map((id) => ({ id }))];
+    const all = [...some, ...rest, ...EDGE_IDS.filter((id) => !ids.has(id) && id % 3n !== 0n).map((id) => ({ id }))];
     await store.put(all, { replace: true });
     const sorted = all
       .map(({ status: _, ...order }: OrderInput) => order as Order)
@@ -199,7 +199,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
   }
 
   test('the order store works with any PostgreSQL driver that can be called through a single query function', async () => {
-    const { pool } = await stored(...TELLING_IDS.map((id) => ({ id, petId: id, shipDate: '2026-02-03T04:05:06Z' })));
+    const { pool } = await stored(...EDGE_IDS.map((id) => ({ id, petId: id, shipDate: '2026-02-03T04:05:06Z' })));
     const sql = postgres({
       host: engine.connection.host,
       user: 'postgres',
@@ -209,14 +209,14 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     const query = async ({ text, values }: PostgresStatement) => ({ rows: await sql.unsafe(text, values) });
     const store = createPostgresOrderStore({ query });
     await store.migrate();
-    for (const id of TELLING_IDS) assert.equal(await store.cancel(id), 'cancelled');
+    for (const id of EDGE_IDS) assert.equal(await store.cancel(id), 'cancelled');
     assert.equal(await store.ship(0n), 'already_cancelled');
     assert.deepEqual(await store.put([{ id: 5 }, { id: 0 }]), { outcome: 'exists', id: 0n });
     // A pool without `connect` cannot hold a connection, so a long list is read in one piece.
     await store.put(Array.from({ length: MANY }, (_, index) => ({ id: index + 10 })));
     const listed = await store.list();
     assert.ok(Array.isArray(listed));
-    assert.equal(listed.length, TELLING_IDS.length + MANY);
+    assert.equal(listed.length, EDGE_IDS.length + MANY);
     assert.equal(await store.list(), listed);
     await sql.end();
   });

@@ -8,9 +8,9 @@ export const INT64_MAX = 2n ** 63n - 1n;
  * Ids at the limits of an int64, around zero, and around 2^53, above which not every integer is a
  * double.
  */
-export const TELLING_IDS = [INT64_MIN, -1n, 0n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, INT64_MAX];
+export const EDGE_IDS = [INT64_MIN, -1n, 0n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, INT64_MAX];
 
-export const int64 = fc.oneof(fc.bigInt({ min: INT64_MIN, max: INT64_MAX }), fc.constantFrom(...TELLING_IDS));
+export const int64 = fc.oneof(fc.bigInt({ min: INT64_MIN, max: INT64_MAX }), fc.constantFrom(...EDGE_IDS));
 
 const shipDate = fc
   .tuple(
