@@ -162,7 +162,7 @@ export function keyState(buckets: readonly NamedBucket[], ban: BanState = NO_STR
 }
 
 /** Returns the time from which the state equals that of an unknown key, and can be dropped. */
-export function mattersUntilMs({ buckets, ban }: KeyState): number {
+export function expiresAtMs({ buckets, ban }: KeyState): number {
   return Math.max(ban?.banEndMs ?? 0, ban?.forgetAtMs ?? 0, ...buckets.map(fullByMs));
 }
 

@@ -1,5 +1,5 @@
 import type { BucketIdentity, KeyState } from '../limiter.js';
-import { isSame, mattersUntilMs } from '../rule.js';
+import { expiresAtMs, isSame } from '../rule.js';
 import type { Instant } from '../token-bucket.js';
 import { PackedDecision } from './packed-decision.js';
 import { MAX_PACKED_TAKEN, type PackedPlan } from './packed-plan.js';
@@ -212,12 +212,12 @@ export class BucketPool {
         return;
       }
       const [key, slotRef] = value;
-      if (this.#mattersUntilMs(slotRef) <= nowMs) this.#forget(key, slotRef);
+      if (this.#expiresAtMs(slotRef) <= nowMs) this.#forget(key, slotRef);
     }
   }
 
-  #mattersUntilMs(slotRef: number): number {
-    if ((slotRef & SHAPE_MASK) === UNPACKED) return mattersUntilMs(this.#read(slotRef));
+  #expiresAtMs(slotRef: number): number {
+    if ((slotRef & SHAPE_MASK) === UNPACKED) return expiresAtMs(this.#read(slotRef));
     const first = (slotRef >>> SHAPE_BITS) * 3;
     return Math.max(this.#ends[first] ?? 0, this.#ends[first + 1] ?? 0);
   }

@@ -14,7 +14,7 @@ import { PASSES, RECORD_FORMAT, SCRIPT, SCRIPT_SHA } from './script.js';
 export type SendCommand = (command: [name: string, ...parameters: string[]], key: string) => Promise<unknown>;
 
 /** A decision of the server, and the end of the key's ban by the server's clock, or 0. */
-export interface Ruled {
+export interface ServerDecision {
   readonly decision: Decision;
   readonly banEndMs: number;
 }
@@ -89,10 +89,10 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
   }
 
   return {
-    decide(mode: 'take' | 'peek', key: string, plan: Plan, cost: number): Promise<Ruled> {
+    decide(mode: 'take' | 'peek', key: string, plan: Plan, cost: number): Promise<ServerDecision> {
       const instant = instantNow();
       return run(mode, key, cost, parametersOf(plan), instant).then((reply) =>
-        ruledOf({ key, plan, cost }, reply, instant?.utcOffsetMs ?? 0),
+        serverDecisionOf({ key, plan, cost }, reply, instant?.utcOffsetMs ?? 0),
       );
     },
 
@@ -118,7 +118,11 @@ function isUnknownScript(error: unknown): boolean {
  * Reads the script's reply, a list of integers that script.ts describes. Redis clients return them
  * as numbers, bigints or strings.
  */
-function ruledOf(request: Pick<Decision, 'key' | 'plan' | 'cost'>, reply: unknown, utcOffsetMs: number): Ruled {
+function serverDecisionOf(
+  request: Pick<Decision, 'key' | 'plan' | 'cost'>,
+  reply: unknown,
+  utcOffsetMs: number,
+): ServerDecision {
   const { policies } = request.plan;
   const numbers = Array.isArray(reply) ? reply.map(Number) : [];
   if (numbers.length !== 2 + 2 * policies.length || !numbers.every(Number.isInteger)) {

@@ -4,7 +4,7 @@ import type { Decision } from '../limiter.js';
 import type { StatefulLimiter } from '../memory/limiter.js';
 import type { Plan } from '../plan.js';
 import { decide } from '../rule.js';
-import type { Ruled } from './calls.js';
+import type { ServerDecision } from './calls.js';
 import { createCircuitBreaker, rethrow } from './circuit-breaker.js';
 import type { SharedLimiter } from './shared-limiter.js';
 
@@ -65,7 +65,7 @@ export function withFallback(shared: SharedLimiter, options: FallbackOptions) {
     return ban !== undefined && ban.banEndMs > clock.nowMs();
   }
 
-  function noteBan({ decision, banEndMs }: Ruled): Decision {
+  function noteBan({ decision, banEndMs }: ServerDecision): Decision {
     const { key, nowMs } = decision;
     if (banEndMs > 0) serverBans.set(key, clock.nowMs() + banEndMs - nowMs);
     else serverBans.delete(key);

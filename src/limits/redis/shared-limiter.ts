@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Decision } from '../limiter.js';
 import type { Plan } from '../plan.js';
-import type { RedisCalls, Ruled } from './calls.js';
+import type { RedisCalls, ServerDecision } from './calls.js';
 
 /** A refusal of the server, and when the request was sent and decided, by this process's clock. */
 interface Refusal {
@@ -37,7 +37,7 @@ export function createSharedLimiter(calls: RedisCalls, localMs: () => number, re
     return { ...decision, nowMs: decision.nowMs + ageMs, retryAfterMs: decision.retryAfterMs - ageMs };
   }
 
-  function ask(key: string, plan: Plan, cost: number): Promise<Ruled> {
+  function ask(key: string, plan: Plan, cost: number): Promise<ServerDecision> {
     const sentMs = localMs();
     return calls.decide('take', key, plan, cost).then((ruled) => {
       const { decision } = ruled;
@@ -54,9 +54,9 @@ export function createSharedLimiter(calls: RedisCalls, localMs: () => number, re
   const change = (key: string, call: Promise<unknown>) => call.finally(() => refusals.delete(key));
 
   return {
-    take: (key: string, plan: Plan, cost: number): Decision | Promise<Ruled> =>
+    take: (key: string, plan: Plan, cost: number): Decision | Promise<ServerDecision> =>
       refuse(key, plan, cost) ?? ask(key, plan, cost),
-    peek: (key: string, plan: Plan, cost: number): Promise<Ruled> => calls.decide('peek', key, plan, cost),
+    peek: (key: string, plan: Plan, cost: number): Promise<ServerDecision> => calls.decide('peek', key, plan, cost),
     reset: (key: string) => change(key, calls.reset(key)),
     ban: (key: string, ms: number) => change(key, calls.ban(key, ms)),
     unban: (key: string) => change(key, calls.unban(key)),

@@ -45,7 +45,7 @@ export interface Invocation extends SettingSources {
 export const PROGRAM = 'store-orders';
 
 /** The largest number that an option can have. */
-const MOST = 1_000_000_000;
+const MAX_COUNT = 1_000_000_000;
 
 const COMMON_OPTIONS: Readonly<Record<string, CommandOption>> = {
   json: { about: 'print one JSON value, for scripts' },
@@ -112,14 +112,14 @@ function misuse({ name }: Command, message: string): Misuse {
 
 /**
  * Returns the value of an option that is a count, or `undefined` if the option is absent. Throws a
- * {@link Misuse} unless the value is a whole number from 1 to {@link MOST}.
+ * {@link Misuse} unless the value is a whole number from 1 to {@link MAX_COUNT}.
  */
 export function countOf({ flags }: Invocation, name: string): number | undefined {
   const text = flags.get(name);
   if (text === undefined) return undefined;
   const count = /^[1-9][0-9]{0,9}$/.test(`${text}`) ? Number(text) : Number.NaN;
-  if (count <= MOST) return count;
-  throw new Misuse(`--${name}: expected a whole number from 1 to ${MOST}, not ${JSON.stringify(text)}`);
+  if (count <= MAX_COUNT) return count;
+  throw new Misuse(`--${name}: expected a whole number from 1 to ${MAX_COUNT}, not ${JSON.stringify(text)}`);
 }
 
 /** Quotes user input for a message. Omits API keys and URLs, which may contain a password. */
