@@ -70,11 +70,15 @@ export function isOver(response: NodeResponse): boolean {
 async function sendInTurns(response: NodeResponse, pieces: AsyncIterable<Uint8Array>): Promise<void> {
   let isClosed = false;
   let proceed = () => {};
-  response.on('drain', () => proceed());
-  response.once('close', () => {
+  function stop(): void {
     isClosed = true;
     proceed();
-  });
+  }
+  response.on('drain', () => proceed());
+  response.once('close', stop);
+  // A write after the host has ended the response is such an error. Without a listener, it would
+  // end the process.
+  response.on('error', stop);
   for await (const piece of pieces) {
     if (isClosed || response.destroyed) return;
     if (response.write(piece) === false) {

@@ -169,3 +169,24 @@ test('a response that is aborted midway ends without the last chunk and without 
   assert.equal(text.includes(']') || text.includes('\r\n0\r\n'), false);
   await close();
 });
+
+test("if the host ends the response while a list is sent, the store's stream is ended and the process keeps running", async () => {
+  let endResponse = () => {};
+  async function* list() {
+    yield '{"id":1}';
+    endResponse();
+    yield '{"id":2}';
+    yield '{"id":3}';
+  }
+  const { service } = createShop({ store: fakeStore({ list }) });
+  const handle = nodeHandler(service);
+  const { port, close } = await listen((request, response) => {
+    endResponse = () => response.end();
+    handle(request, response);
+  });
+  const socket = open(port, LIST_HEAD);
+  await once(socket, 'data');
+  await service.close();
+  socket.destroy();
+  await close();
+});
