@@ -81,10 +81,16 @@ const MAX_MESSAGE_LENGTH = 300;
  * request, and the user and password of each URL.
  */
 function describe(error: unknown, apiKey: string | undefined): string {
-  const { name, code, message, stack }: Readonly<Record<string, unknown>> = Object(error);
-  const kind = typeof code === 'string' ? `${name} ${code}` : `${name}`;
-  const [line = ''] = String(message).split(/[\r\n]/, 1);
-  const [place = ''] = /^ +at .+$/m.exec(String(stack).slice(`${name}: ${message}`.length)) ?? [];
-  const text = (apiKey === undefined ? line : line.replaceAll(apiKey, '***')).replace(/:\/\/\S*@/g, '://***@');
-  return `${kind}: ${text.slice(0, MAX_MESSAGE_LENGTH)}, ${place.trim()}`;
+  try {
+    const { name = 'Error', code, message = '', stack = '' }: Readonly<Record<string, unknown>> = Object(error);
+    const kind = typeof code === 'string' ? `${name} ${code}` : `${name}`;
+    const [line = ''] = `${message}`.split(/[\r\n]/, 1);
+    const [place = ''] = /^ +at .+$/m.exec(`${stack}`.slice(`${name}: ${message}`.length)) ?? [];
+    const text = (apiKey === undefined ? line : line.replaceAll(apiKey, '***')).replace(/:\/\/\S*@/g, '://***@');
+    const details = [text.slice(0, MAX_MESSAGE_LENGTH), place.trim()].filter(Boolean).join(', ');
+    return details === '' ? kind : `${kind}: ${details}`;
+  } catch {
+    // A property of the object cannot be read or converted to text.
+    return 'an unreadable object';
+  }
 }

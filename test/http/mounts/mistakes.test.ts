@@ -58,6 +58,14 @@ const FAILURES: readonly (readonly [object: object, status: number, says: RegExp
   [{ limiter: { take: async () => fail() } }, 503, /^limiter\.take failed: Error ECONNREFUSED/],
   [{ store: { list: async () => fail(), cancel: fail } }, 503, /^store\.list failed: Error ECONNREFUSED/],
   [{ store: { list: () => 5, cancel: fail } }, 500, /^listOrders failed: TypeError: .+, at /],
+  // Drivers also throw objects that are not errors.
+  [
+    { authenticate: () => Promise.reject({ code: 'X', message: 'down' }) },
+    503,
+    /^authenticate failed: Error X: down\. /,
+  ],
+  [{ authenticate: () => Promise.reject({ code: 'X' }) }, 503, /^authenticate failed: Error X\. /],
+  [{ authenticate: () => Promise.reject({ name: Symbol('x') }) }, 503, /^authenticate failed: an unreadable object\. /],
   ...[{ plan: PLANS.free }, { id: '', plan: PLANS.free }, { id: 'customer-1' }].map(
     (principal) =>
       [
