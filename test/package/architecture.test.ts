@@ -40,6 +40,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'http/index.ts',
     'http/front-door.ts',
     'http/client-address.ts',
+    'http/route.ts',
     'http/mounts/node.ts',
     'server/config',
     'server/docs',

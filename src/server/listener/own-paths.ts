@@ -1,5 +1,6 @@
 import type { FrontDoor, OpenPath } from '../../http/front-door.js';
 import type { OrderService } from '../../http/index.js';
+import { pathOf } from '../../http/route.js';
 import type { DocsFile } from '../docs/files.js';
 
 const ALLOW = 'GET, HEAD';
@@ -42,9 +43,7 @@ export function withOwnPaths(
   return {
     ...service,
     respond(head, clientAddress) {
-      const { url = '' } = head;
-      const query = url.indexOf('?');
-      const path = paths.get(query === -1 ? url : url.slice(0, query));
+      const path = paths.get(pathOf(head.url ?? ''));
       return path === undefined ? service.respond(head, clientAddress) : door.serve(head, clientAddress, path);
     },
   };
