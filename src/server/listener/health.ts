@@ -44,10 +44,10 @@ function probe(perform: OpenPath['perform']): OpenPath {
   return { allow: 'GET, HEAD', isAlwaysServed: true, perform };
 }
 
-function outcome(status: number, object: object) {
+function outcome(status: number, object: object, ...fields: readonly string[]) {
   const body = Buffer.from(JSON.stringify(object));
   const type = ['Content-Type', 'application/json', 'Cache-Control', 'no-store'];
-  return { status, fields: [...type, 'Content-Length', `${body.length}`], body };
+  return { status, fields: [...type, 'Content-Length', `${body.length}`, ...fields], body };
 }
 
 async function checkReadiness(backends: Backends, isDraining: () => boolean) {
@@ -58,7 +58,8 @@ async function checkReadiness(backends: Backends, isDraining: () => boolean) {
   const report = { backends: Object.fromEntries(states) };
   if (isReady) return outcome(200, { status: 'ok', ...report });
   const code: ErrorCode = 'service_unavailable';
-  return outcome(503, { code, message: 'The server is not ready. Ask again in a moment.', status: 503, ...report });
+  const error = { code, message: 'The server is not ready. Ask again in a moment.', status: 503, ...report };
+  return { ...outcome(503, error, 'Retry-After', '1'), code };
 }
 
 export async function stateOf(state: Backends[string]): Promise<BackendState> {

@@ -87,7 +87,7 @@ test('documentation and health check responses have the request id, and are publ
     const headers = { 'X-Request-Id': `id-of-${path}` };
     const response = await fetch(origin + path, { method, headers, redirect: 'manual' });
     assert.equal(response.headers.get('x-request-id'), `id-of-${path}`, path);
-    const code = response.status === 405 ? 'method_not_allowed' : '';
+    const code = { 405: 'method_not_allowed', 503: 'service_unavailable' }[response.status] ?? '';
     return `${path} ${response.status} ${code}  id-of-${path}`;
   }
   const documents: string[] = [];
@@ -150,8 +150,11 @@ test('concurrent readiness checks share one check of the backends', async (t) =>
 });
 
 test('/ and /docs/ redirect to the documentation page, and browsers cache the icon for a week', async (t) => {
-  const { origin } = await listen(t);
+  const { origin, port } = await listen(t);
   for (const path of ['/', '/docs/', '/?from=mail']) assert.equal((await fetch(origin + path)).url, `${origin}/docs`);
+  // A server must accept the absolute form of a target (RFC 9112 §3.2.2).
+  const absolute = open(port, `GET ${origin}/docs?a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+  assert.match(await readText(absolute), /^HTTP\/1\.1 200 /);
   const icon = await fetch(`${origin}/favicon.ico`);
   assert.deepEqual([icon.status, icon.headers.get('cache-control')], [204, 'public, max-age=604800']);
   assert.ok(icon.headers.has('x-ratelimit-limit'));

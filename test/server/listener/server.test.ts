@@ -14,6 +14,7 @@ test('health checks need no key: /healthz reports that the server runs, /readyz 
   const { origin: url } = await listen(t, { backends: { database, quotas: () => 'ok' }, basePath: '' });
   const answer = async (path: string, method = 'GET') => {
     const response = await fetch(url + path, { method });
+    assert.equal(response.headers.get('retry-after'), response.status === 503 ? '1' : null);
     return [response.status, await response.text()];
   };
   assert.deepEqual(await answer('/healthz'), [200, '{"status":"ok"}']);
