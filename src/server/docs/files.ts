@@ -59,7 +59,13 @@ function asset(type: string, path: string): DocsFile {
 function docsFile(type: string, content: () => Promise<string>): DocsFile {
   let representations: Promise<Representations> | undefined;
   return async (request) => {
-    representations ??= content().then((text) => represent(type, text));
+    representations ??= content()
+      .then((text) => represent(type, text))
+      .catch((error) => {
+        // The next request tries again.
+        representations = undefined;
+        throw error;
+      });
     return (await representations)(request);
   };
 }

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import promises from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { type TestContext, test } from 'node:test';
 import { createMemoryLimiter, createMemoryOrderStore, PLANS } from 'store-orders';
 import { createOpenApiDocument, serializeOpenApiDocument } from 'store-orders/openapi';
@@ -89,6 +91,17 @@ test('a request for a documentation file gets a 304 if the file is unchanged; HE
     const post = await fetch(origin + path, { method: 'POST' });
     assert.deepEqual([post.status, post.headers.get('allow')], [405, 'GET, HEAD']);
   }
+});
+
+test('after a documentation file could not be read, the next request reads it again', async (t) => {
+  const origin = await listen(t);
+  const status = async () => (await fetch(`${origin}/docs/base.css`)).status;
+  const { mock } = t.mock.method(promises, 'readFile', () => Promise.reject(new Error('EMFILE')));
+  syncBuiltinESMExports();
+  assert.equal(await status(), 500);
+  mock.restore();
+  syncBuiltinESMExports();
+  assert.equal(await status(), 200);
 });
 
 test('a request for a path that only resembles a documentation path gets a response of the order service', async (t) => {
