@@ -44,6 +44,8 @@ const MISTAKES: readonly Mistake[] = [
   [REDIS_OF('redis://:se@cret@localhost'), `REDIS_URL: ${REDIS_URL}`],
   [REDIS_OF('redis://:secret%@localhost'), `REDIS_URL: ${REDIS_URL}`],
   [REDIS_OF('redis://localhost:65536'), `REDIS_URL: ${REDIS_URL}`],
+  // An upper-case scheme is refused, and never means a connection without TLS.
+  [REDIS_OF('REDISS://:secret@localhost'), `REDIS_URL: ${REDIS_URL}`],
   [REDIS_OF('redis://a,b'), `REDIS_URL: ${REDIS_URL}`],
   [REDIS_OF('redis://a/0,redis://b/1'), `REDIS_URL: ${REDIS_URL}`],
   [REDIS_OF('redis://a/1,redis://b/1'), `REDIS_URL: ${REDIS_URL}`],
