@@ -7,10 +7,10 @@ const SERVER_OPTIONS = { headersTimeout: 5_000, requestTimeout: 5_000, connectio
 const MOST_CONNECTIONS = 4;
 
 /**
- * Creates a server that responds to `/metrics` with the result of `text`. Every error is an Error
- * object. The caller must call `listen`, with a port that clients of the service cannot reach.
- * Concurrent requests share one call of `text`. A connection is closed after one response, and
- * nothing that the client has pipelined is read.
+ * Creates a server that responds to `/metrics` with the result of `text`. An error is an Error
+ * object, unless Node.js itself refuses the request. The caller must call `listen`, with a port that
+ * clients of the service cannot reach. Concurrent requests share one call of `text`. A connection is
+ * closed after one response, and nothing that the client has pipelined is read.
  */
 export function createMetricsServer(text: () => Promise<string>): Server {
   let pending: Promise<string> | undefined;
