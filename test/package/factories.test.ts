@@ -128,6 +128,10 @@ const FACTORIES: Readonly<Record<string, Row>> = {
     wrong: [
       ...ADMISSION,
       ['trustProxy: ', { ...parts, trustProxy: '1' }],
+      [
+        'trustProxies: unknown option; expected one of store, limiter, authenticate, isKnownKey, addressPlan, draftFields, basePath, trustProxy, ',
+        { ...parts, trustProxies: 1 },
+      ],
       ['maxConnectionsPerAddress: ', { ...parts, maxConnectionsPerAddress: '1' }],
       ['corsOrigins: ', { ...parts, corsOrigins: 'https://shop.example' }],
       ['corsOrigins: ', { ...parts, corsOrigins: null }],

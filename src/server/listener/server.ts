@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, Server, type ServerResponse } from 'node:http';
 import { Server as NetServer } from 'node:net';
-import { checkPresent, checkWholeNumber } from '../../check.js';
+import { checkFields, checkWholeNumber } from '../../check.js';
 import { createFrontDoor } from '../../http/front-door.js';
 import { createOrderService, forwardedAddress, nodeHandler, type OrderServiceOptions } from '../../http/index.js';
 import type { NodeRequest } from '../../http/mounts/node.js';
@@ -76,12 +76,24 @@ const FORWARDED =
   'A request has the field X-Forwarded-For, which is ignored because no proxy is trusted. If a proxy is in front of this ' +
   'server, all its clients share the limits of one address: set trustProxy (--trust-proxy N) to the number of proxies.';
 
+const REQUIRED = ['store', 'limiter', 'authenticate'] as const;
+const OPTIONAL: Readonly<Record<Exclude<keyof OrderServerOptions, (typeof REQUIRED)[number]>, true>> = {
+  isKnownKey: true,
+  addressPlan: true,
+  draftFields: true,
+  basePath: true,
+  trustProxy: true,
+  maxConnectionsPerAddress: true,
+  corsOrigins: true,
+  backends: true,
+};
+
 /**
  * Creates a server for the service, with health checks, the OpenAPI document and a documentation
  * page. Throws a TypeError or RangeError that names an invalid option.
  */
 export function createOrderServer(options: OrderServerOptions): OrderServer {
-  checkPresent('options', options, ['store', 'limiter', 'authenticate']);
+  checkFields('options', options, Object.keys(OPTIONAL), REQUIRED);
   const {
     trustProxy = 0,
     maxConnectionsPerAddress = 256,
