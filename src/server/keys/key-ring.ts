@@ -88,10 +88,9 @@ export function createKeyRing(
     noDeleteOnStaleGet: true,
     perf: { now: nowMs },
   });
-  const running = new Map<string, Promise<Principal | undefined>>();
+  const running = new Map<string, { readonly start: number; readonly found: Promise<Principal | undefined> }>();
 
-  async function find(apiKey: string): Promise<Principal | undefined> {
-    const start = nowMs();
+  async function find(apiKey: string, start: number): Promise<Principal | undefined> {
     try {
       const record = await reads.byDigest(keyDigest(apiKey));
       const principal = record && { id: record.id, plan: toPlan(record.plan) };
@@ -104,10 +103,18 @@ export function createKeyRing(
     }
   }
 
-  /** Looks up a key. Concurrent callers share one look-up. */
+  /**
+   * Looks up a key. Concurrent callers share one look-up, unless it is so slow that the key can have
+   * been revoked since it began.
+   */
   function lookUp(apiKey: string): Promise<Principal | undefined> {
-    const found = running.get(apiKey) ?? find(apiKey).finally(() => running.delete(apiKey));
-    running.set(apiKey, found);
+    const start = nowMs();
+    const other = running.get(apiKey);
+    if (other !== undefined && start - other.start < TRUSTED_MS) return other.found;
+    const found = find(apiKey, start).finally(() => {
+      if (running.get(apiKey)?.found === found) running.delete(apiKey);
+    });
+    running.set(apiKey, { start, found });
     return found;
   }
 

@@ -2,7 +2,10 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { createManualClock } from 'store-orders/testing';
 import { createApiKey, isApiKey } from '../../../dist/server/keys/api-key.js';
+import type { KeyRecord } from '../../../dist/server/keys/key-record.js';
+import { createKeyRing } from '../../../dist/server/keys/key-ring.js';
 import { openSqliteStorage } from '../../../dist/server/storage/sqlite.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { until } from '../../support/until.js';
@@ -143,6 +146,30 @@ test('"keys create" and "keys set-plan" require a plan', async () => {
     const help = `run "store-orders ${command.split(' ').slice(0, 2).join(' ')} --help"`;
     assert.deepEqual([code, stderr], [2, `store-orders: missing required option --plan PLAN; ${help}\n`]);
   }
+});
+
+test('a request that comes more than a second after a revocation does not join an older look-up', async () => {
+  const clock = createManualClock();
+  let record: KeyRecord | undefined = { id: 'key_ann', plan: { name: 'free' }, createdAt: '' };
+  const replies: (() => void)[] = [];
+  const reads = {
+    byDigest() {
+      const found = record;
+      return new Promise<KeyRecord | undefined>((resolve) => replies.push(() => resolve(found)));
+    },
+  };
+  const ring = createKeyRing(reads as never, {} as never, { clock });
+  const key = createApiKey();
+  const before = ring.authenticate(key);
+  record = undefined;
+  clock.advance(1_001);
+  const after = ring.authenticate(key);
+  for (const reply of replies.toReversed()) reply();
+  assert.equal((await before)?.id, 'key_ann');
+  assert.equal(await after, undefined);
+  const next = ring.authenticate(key);
+  for (const reply of replies) reply();
+  assert.equal(await next, undefined);
 });
 
 test('a running server notices within a second that another process has created, changed or revoked a key', async (t) => {
