@@ -161,11 +161,10 @@ export function createFileWorker<Parts>(
       if (waiting.size > 0) await new Promise<void>((resolve) => (onIdle = resolve));
       if (worker === undefined) return;
       const ended = worker;
-      ended.postMessage('close');
-      if (isHanging) throw late(file, operation);
       ended.ref();
+      ended.postMessage('close');
       try {
-        await once(ended, 'exit', { signal: AbortSignal.timeout(CLOSE_MS) });
+        await once(ended, 'exit', { signal: AbortSignal.timeout(isHanging ? 0 : CLOSE_MS) });
       } catch {
         ended.unref();
         throw late(file, operation);

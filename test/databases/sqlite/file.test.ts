@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import type { Worker } from 'node:worker_threads';
 import { openSqliteOrderStore } from 'store-orders/sqlite';
+import { root } from '../../support/root.js';
 import { temporaryFile } from '../../support/temporary-file.js';
 
 test('close ends one thread after the other, so that the last one removes the write-ahead log', async (t) => {
@@ -48,4 +50,21 @@ test('a cancel that waits for a long put is not late', async (t) => {
   }, 50);
   assert.deepEqual(await put, { outcome: 'stored', count: 100_000 });
   assert.equal(await cancelled, 'cancelled');
+});
+
+test('a store that is closed while its disk hangs does not keep the process alive', () => {
+  // The thread stops like one that waits for a disk.
+  const script = `
+    import { createFileWorker } from './dist/databases/sqlite/remote.js';
+    const thread = "import { parentPort } from 'node:worker_threads';" +
+      "parentPort.on('message', () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10_000));";
+    const url = new URL('data:text/javascript,' + encodeURIComponent(thread));
+    const { call, close } = createFileWorker(url, { file: 'a.db', identity: '', operation: 'write' }, () => {});
+    const outcomes = await Promise.allSettled([call.orders.cancel(1n), close()]);
+    console.log(outcomes.map(({ reason }) => reason.kind).join());
+    // Without the listener, the event loop would also wait for the thread to end.
+    process.on('exit', () => process.kill(process.pid, 'SIGKILL'));`;
+  const options = { cwd: root, encoding: 'utf8', timeout: 8_000 } as const;
+  const { signal, stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', script], options);
+  assert.deepEqual([signal, stdout], ['SIGKILL', 'late,late\n']);
 });
