@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { isLate } from '../../databases/sqlite/failure.js';
+import { isLate, isMoved } from '../../databases/sqlite/failure.js';
 import { openSqliteFile, type SqliteFile } from '../../databases/sqlite/file.js';
 import type { Host } from '../../databases/sqlite/worker.js';
 import type { CancelOutcome, ShipOutcome } from '../cancellation.js';
@@ -139,10 +139,13 @@ function createFileList({ reader }: SqliteFile<OrderParts>) {
     };
   }
 
-  /** Ends a reading, even if the disk hangs now, because an open snapshot lets the log grow. */
+  /**
+   * Ends a reading, even if the disk hangs or the file is away now, because an open snapshot lets the
+   * log grow.
+   */
   function end(reading: number): void {
     reader.list.end(reading).catch((error) => {
-      if (isLate(error)) setTimeout(end, CHANGES_LISTED_AFTER_MS, reading).unref();
+      if (isLate(error) || isMoved(error)) setTimeout(end, CHANGES_LISTED_AFTER_MS, reading).unref();
     });
   }
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { renameSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
@@ -6,6 +7,7 @@ import { createMemoryOrderStore, type OrderPages, type OrderStore } from 'store-
 import { openSqliteDatabase, openSqliteOrderStore } from 'store-orders/sqlite';
 import { serializeOrders } from '../../../src/orders/json.js';
 import { temporaryFile } from '../../support/temporary-file.js';
+import { until } from '../../support/until.js';
 import { orderRecord } from '../support/order-arbitrary.js';
 
 const MANY = 25_000;
@@ -171,6 +173,22 @@ test('a reader that stops midway delays no other reader', async (t) => {
     assert.equal(await count(await pagesOf(store)), MANY + 1);
     break;
   }
+});
+
+test('a list that ends because the file was moved away keeps no snapshot after the file is put back', async (t) => {
+  const { file, store } = await openedWithMany(t);
+  const reading = (await pagesOf(store))[Symbol.asyncIterator]();
+  await reading.next();
+  renameSync(file, `${file}.away`);
+  await assert.rejects(async () => reading.next(), { kind: 'moved' });
+  // The thread is told to end the reading while the file is away.
+  await delay(50);
+  renameSync(`${file}.away`, file);
+  await store.put([{ id: 1n }]);
+  const other = openSqliteDatabase(file);
+  t.after(() => other.close());
+  const checkpoint = other.prepare('PRAGMA wal_checkpoint(TRUNCATE)');
+  await until(() => Object(checkpoint.get())['busy'] === 0, 2_000);
 });
 
 test('put rejects with a TypeError for invalid orders, although a worker stores them', async (t) => {
