@@ -97,10 +97,13 @@ const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
 // pattern that repeats over all escapes would overflow the stack on a long string.
 const STRING_PART = /[^"\\]*(?:"|\\.)/sy;
 const LITERAL = /true|false|null/y;
+/** Much deeper values would overflow the stack. */
+const MAX_DEPTH = 100;
 
 class JsonReader {
   readonly #text: string;
   #at = 0;
+  #depth = 0;
 
   constructor(text: string) {
     this.#text = text;
@@ -110,9 +113,9 @@ class JsonReader {
     this.#match(WHITE_SPACE);
     switch (this.#text[this.#at]) {
       case '{':
-        return this.#object();
+        return this.#nested(() => this.#object());
       case '[':
-        return Array.from(this.elements(), ({ value }) => value);
+        return this.#nested(() => Array.from(this.elements(), ({ value }) => value));
       case '"':
         return this.#string();
       default:
@@ -151,6 +154,13 @@ class JsonReader {
     } while (this.#take(','));
     this.#expect('}');
     return object;
+  }
+
+  #nested<T>(read: () => T): T {
+    if (++this.#depth > MAX_DEPTH) this.#fail('nested too deeply');
+    const value = read();
+    this.#depth--;
+    return value;
   }
 
   #string(): string {

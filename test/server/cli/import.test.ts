@@ -34,6 +34,7 @@ const REFUSALS: readonly (readonly [content: string | Uint8Array, says: string])
   [`${GOOD}{"id":2}\r\n{"id":1}`, 'orders.ndjson:3: the id 1 is already on line 1'],
   [`${GOOD}{"id":2,\n`, 'orders.ndjson:2: invalid JSON, column 9: expected a string'],
   [`${GOOD}{"id":2} {"id":3}\n`, 'orders.ndjson:2: invalid JSON, column 10: unexpected text after the JSON value'],
+  [`${GOOD}${'['.repeat(100_000)}\n`, 'orders.ndjson:2: invalid JSON, column 101: nested too deeply'],
   [`${GOOD}{"id":2,"id":3}\n`, 'orders.ndjson:2: invalid JSON, column 9: the name "id" appears twice'],
   [Buffer.from(`${GOOD}{"id":2,"status":"\xff"}\n`, 'latin1'), 'orders.ndjson:2: the text is not UTF-8'],
   ['', 'orders.ndjson:1: the file is empty; write [] for an empty list'],
