@@ -73,9 +73,10 @@ export function isOurs(database: SqliteDatabase): boolean {
     if (row?.['application_id'] === BigInt(APPLICATION_ID)) return true;
   } catch (error) {
     if (!isResult(error, 'not_a_database')) throw error;
-    throw new Error('the file is not a SQLite database; name another file, or restore a backup with db restore', {
-      cause: error,
-    });
+    throw new Error(
+      'the file is not a SQLite database; name another file, or move this one away and restore a backup with db restore',
+      { cause: error },
+    );
   }
   throw new Error('the file is not an order database, because it holds other tables; use a separate file');
 }

@@ -75,7 +75,10 @@ for (const { name, open } of sqliteDrivers) {
     test('a file that is not a SQLite file is rejected with a clear message, and left unchanged', () => {
       const file = temporaryFile();
       writeFileSync(file, 'orders, but as text. '.repeat(100));
-      assertRefused(file, 'the file is not a SQLite database; name another file, or restore a backup with db restore');
+      assertRefused(
+        file,
+        'the file is not a SQLite database; name another file, or move this one away and restore a backup with db restore',
+      );
     });
 
     test('a file with tables of another program is rejected with a clear message, and left unchanged', () => {
