@@ -10,8 +10,8 @@ export interface Place {
 }
 
 const ADVICE: Readonly<Record<string, string>> = {
-  EADDRNOTAVAIL: '; this machine does not have that address; check --host',
-  ENOTFOUND: '; this host name has no address; check --host',
+  EADDRNOTAVAIL: '; this machine does not have that address; check --host and the variable HOST',
+  ENOTFOUND: '; this host name has no address; check --host and the variable HOST',
   EACCES: '; this user may not listen on it; use a port of 1024 or higher',
 };
 

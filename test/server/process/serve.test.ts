@@ -107,7 +107,7 @@ test('if the server cannot listen, it reports why, exits with 1, and leaves no d
     [elsewhere.code, elsewhere.stderr],
     [
       1,
-      'store-orders: cannot listen on port 8080 on 192.0.2.1: EADDRNOTAVAIL; this machine does not have that address; check --host\n',
+      'store-orders: cannot listen on port 8080 on 192.0.2.1: EADDRNOTAVAIL; this machine does not have that address; check --host and the variable HOST\n',
     ],
   );
   assert.deepEqual(readdirSync(cwd), []);
