@@ -73,7 +73,11 @@ export function hostParts(createParts: (host: Host) => object): void {
       const own = createParts({
         database: opened,
         queue: createWriteQueue(opened),
-        openAnother: () => openSqliteDatabase(file),
+        openAnother() {
+          // If the file is away, SQLite would create an empty one, and remove the log with its commits.
+          checkIdentities(identities);
+          return openSqliteDatabase(file);
+        },
       });
       for (const suffix of ['-wal', '-shm']) identities.set(file + suffix, identityOf(file + suffix));
       database = opened;

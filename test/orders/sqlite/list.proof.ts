@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { renameSync } from 'node:fs';
+import { existsSync, renameSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
@@ -173,6 +173,16 @@ test('a reader that stops midway delays no other reader', async (t) => {
     assert.equal(await count(await pagesOf(store)), MANY + 1);
     break;
   }
+});
+
+test('a list that is requested while the file is away leaves the log beside it, and the commits in the log', async (t) => {
+  const { file, store } = await openedWithMany(t);
+  const pages = await pagesOf(store);
+  renameSync(file, `${file}.away`);
+  await assert.rejects(read(pages), { kind: 'moved' });
+  assert.deepEqual([existsSync(file), existsSync(`${file}-wal`)], [false, true]);
+  renameSync(`${file}.away`, file);
+  assert.equal(await store.cancel(0n), 'cancelled');
 });
 
 test('a list that ends because the file was moved away keeps no snapshot after the file is put back', async (t) => {
