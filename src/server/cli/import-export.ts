@@ -10,6 +10,7 @@ import type { Storage } from '../storage/storage.js';
 import type { Invocation } from './command.js';
 import { CSV_HEAD, serializeCsvRow } from './import/csv.js';
 import { ImportMistake } from './import/lines.js';
+import { drawProgress } from './import/progress.js';
 import { readOrders } from './import/reader.js';
 import { withStorage } from './with-storage.js';
 
@@ -24,8 +25,9 @@ export async function importOrders(invocation: Invocation): Promise<CommandResul
   const format = readFormat(invocation, file.endsWith('.csv') ? 'csv' : 'json');
   const name = file === '-' ? 'stdin' : file;
   let input: Readable;
+  let removeBar = () => {};
   try {
-    input = openInput(file);
+    [input, removeBar] = openInput(file);
   } catch {
     return failed(`cannot read ${name}; check that the file exists`);
   }
@@ -34,7 +36,7 @@ export async function importOrders(invocation: Invocation): Promise<CommandResul
   const batches = readOrders(input, format, statuses);
   return withStorage(invocation, (storage) => store(storage, name, batches, invocation.flags.has('replace')), {
     create: true,
-  });
+  }).finally(removeBar);
 }
 
 function readStatuses({ flags }: Invocation): readonly string[] {
@@ -52,12 +54,17 @@ function readFormat({ flags }: Invocation, defaultValue: Format): Format {
   throw new Misuse(`--format: expected json or csv, not ${JSON.stringify(format)}`);
 }
 
-/** Opens the file, or stdin for `-`. Throws if the file cannot be read or is a directory. */
-function openInput(file: string): Readable {
-  if (file === '-') return process.stdin;
+/**
+ * Opens the file, or stdin for `-`. Also returns a function that removes the progress bar. Throws
+ * if the file cannot be read or is a directory.
+ */
+function openInput(file: string): [Readable, removeBar: () => void] {
+  if (file === '-') return [process.stdin, () => {}];
   const fd = openSync(file, 'r');
-  if (fstatSync(fd).isDirectory()) throw new TypeError('a directory');
-  return createReadStream(file, { fd });
+  const found = fstatSync(fd);
+  if (found.isDirectory()) throw new TypeError('a directory');
+  const input = createReadStream(file, { fd });
+  return [input, drawProgress(input, found.size)];
 }
 
 async function store(

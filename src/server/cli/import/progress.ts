@@ -1,0 +1,25 @@
+import type { ReadStream } from 'node:fs';
+
+const WIDTH = 30;
+const DRAW_EVERY_MS = 100;
+
+/**
+ * Draws on a terminal how much of a file of `bytes` bytes has been read. Returns a function that
+ * removes the bar.
+ */
+export function drawProgress(input: ReadStream, bytes: number): () => void {
+  const { stderr } = process;
+  if (!stderr.isTTY) return () => {};
+  let bar = '';
+  function draw(): void {
+    const part = bytes === 0 ? 1 : input.bytesRead / bytes;
+    bar = `importing [${'='.repeat(Math.round(part * WIDTH)).padEnd(WIDTH)}] ${Math.round(part * 100)} %`;
+    stderr.write(`\r${bar}`);
+  }
+  draw();
+  const timer = setInterval(draw, DRAW_EVERY_MS);
+  return () => {
+    clearInterval(timer);
+    stderr.write(`\r${' '.repeat(bar.length)}\r`);
+  };
+}
