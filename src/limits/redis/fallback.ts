@@ -54,15 +54,16 @@ export function withFallback(shared: SharedLimiter, options: FallbackOptions) {
     if (onBackendError === 'open') return local.peek(key, plan, cost);
     const nowMs = clock.nowMs();
     const leftMs = (serverBans.get(key) ?? 0) - nowMs;
-    if (leftMs <= 0) return local[method](key, plan, cost);
+    if (leftMs <= 0 || isBannedHere(key)) return local[method](key, plan, cost);
     const buckets = local.inspect(key)?.buckets ?? [];
     const state = { buckets, ban: withBan(NO_STRIKES, leftMs, nowMs) };
     return decide(key, state, plan, cost, { nowMs, utcOffsetMs: clock.utcOffsetMs(nowMs) }).decision;
   }
 
+  /** Returns whether a ban that began in this process ends later than the ban of the server. */
   function isBannedHere(key: string): boolean {
     const ban = local.inspect(key)?.ban;
-    return ban !== undefined && ban.banEndMs > clock.nowMs();
+    return ban !== undefined && ban.banEndMs > Math.max(clock.nowMs(), serverBans.get(key) ?? 0);
   }
 
   function noteBan({ decision, banEndMs }: ServerDecision): Decision {

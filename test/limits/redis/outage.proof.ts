@@ -100,6 +100,21 @@ test('a ban that an operator sets holds in this process, even if Redis does not 
   assert.equal((await another.take('meanwhile', strict)).verdict, 'within_quota');
 });
 
+test('of a ban that Redis has received and one that it has not, the later end counts', { skip }, async () => {
+  await limiter.ban('longer', MINUTE_MS);
+  await limiter.ban('shorter', 10 * MINUTE_MS);
+  await cut.cutOff(limiter, strict);
+  await assert.rejects(limiter.ban('longer', 10 * MINUTE_MS));
+  await assert.rejects(limiter.ban('shorter', MINUTE_MS));
+  for (const join of [async () => {}, () => cut.join(limiter)]) {
+    await join();
+    for (const key of ['longer', 'shorter']) {
+      const { verdict, retryAfterMs } = await limiter.take(key, strict);
+      assert.deepEqual([verdict, retryAfterMs], ['banned', 10 * MINUTE_MS], key);
+    }
+  }
+});
+
 test('when an outage ends, the limiter replaces the record of a key in Redis if the record has the wrong type', {
   skip,
 }, async () => {
