@@ -1,3 +1,4 @@
+import { fstatSync } from 'node:fs';
 import { type CommandResult, failed } from '../command-result.js';
 import { readSettings } from '../config/read-settings.js';
 import { SETTING_NAMES, type Settings } from '../config/settings.js';
@@ -27,7 +28,7 @@ async function serve(invocation: Invocation): Promise<CommandResult> {
   const worker = workerLifecycle(invocation.environment);
   const readable = process.stdout.isTTY && !invocation.flags.has('json');
   const always = worker === undefined ? {} : { worker: worker.worker };
-  const log = createLog(process.stdout, readable, always);
+  const log = createLog(process.stdout, readable, always, fstatSync(process.stdout.fd).isFile());
   try {
     if (worker === undefined && settings.workers > 1) {
       const { runPrimary } = await import('../process/primary.js');

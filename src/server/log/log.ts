@@ -26,10 +26,12 @@ export interface LogStream {
  * The most bytes that a pipe accepts in one piece (PIPE_BUF of Linux). A longer write could be
  * mixed with the writes of other processes.
  */
-const BATCH_BYTES = 4_096;
+const PIPE_BYTES = 4_096;
+/** A file accepts any piece whole, and fewer writes take less time. */
+const FILE_BYTES = 65_536;
 
-/** How many batches can wait while nobody reads the log, 16 MB. Further lines are dropped. */
-const MOST_BATCHES = 4_096;
+/** How much can wait while nobody reads the log. Further lines are dropped. */
+const MOST_BYTES = 16 * 1_024 * 1_024;
 
 /** How long a line may wait to be written together with other lines. */
 const WAIT_MS = 10;
@@ -45,13 +47,15 @@ interface Entry {
 
 /**
  * Creates a log that writes one line for each event or request. A line is a JSON object, or text
- * for people if `readable` is true. Each line is ASCII and has the fields of `always`.
+ * for people if `readable` is true. Each line is ASCII and has the fields of `always`. Set `isFile` if
+ * the stream writes to a file.
  *
  * Lines are written in batches. A write begins only when the previous one has ended, because the
  * stream would merge waiting writes into a longer one.
  */
-export function createLog(stream: LogStream, readable: boolean, always: LogFields = {}): Log {
+export function createLog(stream: LogStream, readable: boolean, always: LogFields = {}, isFile = false): Log {
   const serialize: (entry: Entry) => string = readable ? readableLine : JSON.stringify;
+  const batchBytes = isFile ? FILE_BYTES : PIPE_BYTES;
   /** Lines that wait to be written. All batches but the last are full. */
   const batches: string[] = [];
   let isWriting = false;
@@ -59,14 +63,14 @@ export function createLog(stream: LogStream, readable: boolean, always: LogField
   let dropped = 0;
 
   function add(level: Level, event: string, fields?: LogFields): void {
-    if (batches.length === MOST_BATCHES) {
+    if (batches.length * batchBytes >= MOST_BYTES) {
       dropped++;
       return;
     }
     const entry = { time: new Date().toISOString(), level, event, ...always, ...fields };
     const line = `${escapeNonAscii(serialize(entry))}\n`;
     const last = batches.pop() ?? '';
-    if (last.length + line.length <= BATCH_BYTES || last === '') batches.push(last + line);
+    if (last.length + line.length <= batchBytes || last === '') batches.push(last + line);
     else batches.push(last, line);
     writeSoon();
   }
