@@ -27,4 +27,5 @@ app.get('/', (_request, response) => {
   response.type('text').send('the host\n');
 });
 
-const server = app.listen(port, '127.0.0.1', () => console.log('listening on', server.address()));
+const server = app.listen(port, '127.0.0.1');
+server.once('listening', () => console.log('listening on', server.address()));
