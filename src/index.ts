@@ -7,6 +7,7 @@ export {
   type MaybePromise,
   type MemoryOrderStore,
   type Order,
+  type OrderArray,
   type OrderId,
   type OrderInput,
   type OrderPages,

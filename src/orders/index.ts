@@ -6,6 +6,7 @@ export type { OrderInput, OrderRecord } from './record.js';
 export type {
   ListedOrders,
   MaybePromise,
+  OrderArray,
   OrderPages,
   OrderStore,
   OwnedOrderStore,

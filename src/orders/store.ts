@@ -16,8 +16,8 @@ export type MaybePromise<T> = T | Promise<T>;
 export interface OrderStore {
   /**
    * Returns every order, ascending by id, whatever its status: an array, or pages of JSON text from
-   * one consistent snapshot. The service serialises an array for each request, but reuses the bytes
-   * if the store returns the same frozen array again. Do not change the orders of a frozen array.
+   * one consistent snapshot. The service serialises a list for each request, unless the list has a
+   * `version`.
    */
   list(): MaybePromise<ListedOrders>;
   /**
@@ -35,7 +35,17 @@ export interface OrderStore {
   get?(id: OrderId): MaybePromise<{ readonly status: OrderStatus } | undefined>;
 }
 
-export type ListedOrders = readonly Order[] | OrderPages;
+export type ListedOrders = OrderArray | OrderPages;
+
+/** A list as an array. Any array of orders is one. */
+export interface OrderArray extends ReadonlyArray<Order> {
+  /**
+   * Names the content: the store changes it whenever the list changes, and never changes an array
+   * that has it. The service serialises each version once, and shares its bytes among all clients.
+   * Without a version, the array is copied and serialised for each request.
+   */
+  readonly version?: string | number | undefined;
+}
 
 /**
  * Pages of a list. Each is the JSON texts of some orders, as `serializeOrder` returns them,
@@ -50,6 +60,15 @@ export interface OrderPages extends AsyncIterable<string | Uint8Array> {
    * the list is streamed to each client as fast as the client reads, and is not kept.
    */
   readonly version?: string | number | undefined;
+}
+
+/**
+ * Gives an array a version. A host may put one store in the place of another, so the default is
+ * different from all versions of other stores. The property is not enumerable, so that the array is
+ * still equal to an array of the same orders.
+ */
+export function withVersion(orders: readonly Order[], version: string = crypto.randomUUID()): OrderArray {
+  return Object.defineProperty(orders, 'version', { value: version });
 }
 
 export function isPages(listed: ListedOrders): listed is OrderPages {

@@ -2,18 +2,18 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { ListedOrders, Order } from 'store-orders';
 import { serializeOrders } from '../../src/orders/json.js';
-import { fakeStore, pagesOf } from '../support/fake-store.js';
+import { fakeStore, pagesOf, withVersion } from '../support/fake-store.js';
 import { assertError } from './support/answer.js';
 import { createShop, KEY, ORDERS, order } from './support/shop.js';
 import { type Ask, WAYS } from './support/ways.js';
 
-const orders: readonly Order[] = Array.from({ length: 1_000 }, (_, i) => Object.freeze({ id: BigInt(i) }));
+const orders: readonly Order[] = Array.from({ length: 1_000 }, (_, i) => ({ id: BigInt(i) }));
 
 const LISTS: Readonly<Record<string, () => ListedOrders>> = {
-  'a short list': () => Object.freeze(orders.slice(0, 2)),
-  'a long list that is serialised in several turns of the event loop': () => Object.freeze([...orders]),
+  'a short list': () => withVersion(orders.slice(0, 2)),
+  'a long list that is serialised in several turns of the event loop': () => withVersion(orders),
   'pages with a version': () => pagesOf([orders], 'v1'),
-  'an array that is not frozen': () => [...orders],
+  'an array without a version': () => orders,
 };
 
 for (const way of WAYS) {

@@ -44,21 +44,21 @@ test('if authenticate, the limiter and the store are synchronous, respond() retu
   assert.equal(statusOf({ method: 'GET', url: ORDERS, rawHeaders: KEY }), 503);
 });
 
-test('a frozen list is serialised only once, but an array that is not frozen is serialised for each request', async () => {
-  const frozen = createShop();
+test('an array with a version is serialised only once, but an array without one is serialised for each request', async () => {
+  const shop = createShop();
   const bodyOf = async ({ service }: Pick<ReturnType<typeof createShop>, 'service'>) =>
     (await service.respond({ method: 'GET', url: ORDERS, rawHeaders: KEY })).body;
-  frozen.store.put(Array.from({ length: 100_000 }, (_, i) => ({ id: 1_000 + i, petId: 7 })));
-  const first = await bodyOf(frozen);
+  shop.store.put(Array.from({ length: 100_000 }, (_, i) => ({ id: 1_000 + i, petId: 7 })));
+  const first = await bodyOf(shop);
   assert.ok(typeof first === 'object' && Symbol.asyncIterator in first, 'a long list is sent in pieces');
   const pieces = await piecesOf(first);
-  const again = await piecesOf(await bodyOf(frozen));
+  const again = await piecesOf(await bodyOf(shop));
   assert.ok(
     pieces.length > 1 && pieces.every((piece, index) => piece === again[index]),
     'the second response has the same pieces as the first',
   );
-  frozen.store.put([{ id: 7 }]);
-  assert.notEqual((await piecesOf(await bodyOf(frozen)))[0], pieces[0], 'a changed list is serialised again');
+  shop.store.put([{ id: 7 }]);
+  assert.notEqual((await piecesOf(await bodyOf(shop)))[0], pieces[0], 'a changed list is serialised again');
 
   const orders = [{ id: 1n }];
   const changing = createShop({ store: fakeStore({ list: () => orders }) });

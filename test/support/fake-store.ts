@@ -1,9 +1,14 @@
-import type { Order, OrderPages, OrderStore } from 'store-orders';
+import type { Order, OrderArray, OrderPages, OrderStore } from 'store-orders';
 import { serializeOrder } from 'store-orders/store';
 
 /** Creates a store that lists no orders and finds none, except as given. */
 export function fakeStore({ list = () => [], cancel = () => 'not_found' }: Partial<OrderStore> = {}): OrderStore {
   return { list, cancel };
+}
+
+/** Returns a list of these orders that is serialised once. */
+export function withVersion(orders: readonly Order[], version = 'v1'): OrderArray {
+  return Object.assign([...orders], { version });
 }
 
 /** Returns a page of JSON text with these orders. */

@@ -7,52 +7,48 @@ import { createRepresentations, JSON_TYPE, type ListRequest, type Representation
 import { startStream } from './stream.js';
 
 /**
- * Creates the function with which one service represents its lists. The most recent frozen array,
- * or the most recent version of pages, is serialised once for all requests. The function returns a
- * promise only if it cannot serialise or compress the list synchronously.
+ * Creates the function with which one service represents its lists. The most recent version is
+ * serialised once for all requests. The function returns a promise only if it cannot serialise or
+ * compress the list synchronously.
  */
 export function createListRepresenter(): (listed: ListedOrders, request: ListRequest) => MaybePromise<Outcome> {
-  let remembered: { readonly key: unknown; list: MaybePromise<Representations> } | undefined;
+  let remembered: { readonly version: unknown; list: MaybePromise<Representations> } | undefined;
 
-  function remember(key: unknown, list: MaybePromise<Representations>): void {
-    const entry = { key, list };
-    remembered = entry;
-    if (!isPromise(list)) return;
-    const keep = (ready: Representations) => {
-      entry.list = ready;
-    };
-    // A list that failed is not kept, so that the next request tries again.
-    const forget = () => {
-      if (remembered === entry) remembered = undefined;
-    };
-    list.then(keep, forget);
-  }
-
-  function representationsOf(listed: ListedOrders, key: unknown): MaybePromise<Representations> {
-    if (key !== undefined && remembered?.key === key) return remembered.list;
+  function representationsOf(listed: ListedOrders): MaybePromise<Representations> {
+    const { version } = listed;
+    if (version !== undefined && remembered?.version === version) return remembered.list;
     const list = after(serialize(listed), (serialized) => createRepresentations(serialized));
-    if (key !== undefined) remember(key, list);
+    if (version === undefined) return list;
+    const entry = { version, list };
+    remembered = entry;
+    if (isPromise(list)) {
+      const keep = (ready: Representations) => {
+        entry.list = ready;
+      };
+      // A list that failed is not kept, so that the next request tries again.
+      const forget = () => {
+        if (remembered === entry) remembered = undefined;
+      };
+      list.then(keep, forget);
+    }
     return list;
   }
 
   return (listed, request) => {
-    const key = keyOf(listed);
-    if (isPages(listed) && key === undefined) return stream(hostStream(listed), request);
-    return after(representationsOf(listed, key), (select) => select(request));
+    if (isPages(listed)) {
+      if (typeof listed[Symbol.asyncIterator] !== 'function') {
+        throw new TypeError('store.list: expected an array of orders, or pages');
+      }
+      if (listed.version === undefined) return stream(hostStream(listed), request);
+    }
+    return after(representationsOf(listed), (select) => select(request));
   };
-}
-
-/** Returns the value that stays the same as long as the list does, or `undefined` if there is none. */
-function keyOf(listed: ListedOrders): unknown {
-  if (!isPages(listed)) return Object.isFrozen(listed) ? listed : undefined;
-  if (typeof listed[Symbol.asyncIterator] === 'function') return listed.version;
-  throw new TypeError('store.list: expected an array of orders, or pages');
 }
 
 function serialize(listed: ListedOrders): MaybePromise<SerializedList> {
   if (isPages(listed)) return serializePages(hostStream(listed));
-  // A copy is serialised, because the host may change its array between two slices.
-  return serializeArray(Object.isFrozen(listed) ? listed : [...listed]);
+  // Without a version, the host may change its array between two slices.
+  return serializeArray(listed.version === undefined ? [...listed] : listed);
 }
 
 /** Streams a list that has no version. It has no entity tag and is not compressed. */

@@ -1,15 +1,23 @@
 import { type CancelOutcome, cancelOutcome, type OrderStatus, type ShipOutcome, shipOutcome } from '../cancellation.js';
 import type { Order, OrderId } from '../order.js';
 import { type OrderInput, type OrderRecord, toOrder, toOrderRecords } from '../record.js';
-import { firstTaken, isReplacing, type OwnedOrderStore, type PutOptions, type PutOutcome } from '../store.js';
+import {
+  firstTaken,
+  isReplacing,
+  type OrderArray,
+  type OwnedOrderStore,
+  type PutOptions,
+  type PutOutcome,
+  withVersion,
+} from '../store.js';
 
 /**
  * An {@link OwnedOrderStore} in memory. Its methods are synchronous, so the service also replies
  * synchronously.
  */
 export interface MemoryOrderStore extends OwnedOrderStore {
-  /** Returns a frozen array, which stays the same object until orders are put. */
-  list(): readonly Order[];
+  /** Returns an array with a version, which stays the same object until orders are put. */
+  list(): OrderArray;
   cancel(id: OrderId): CancelOutcome;
   put(orders: Iterable<OrderInput>, options?: PutOptions): PutOutcome;
   get(id: OrderId): OrderRecord | undefined;
@@ -36,12 +44,12 @@ interface Entry {
  */
 export function createMemoryOrderStore(orders: Iterable<OrderInput> = []): MemoryOrderStore {
   const entries = new Map<OrderId, Entry>();
-  let sorted: readonly Order[] | undefined;
+  let listed: OrderArray | undefined;
 
   const store: MemoryOrderStore = {
     list() {
-      sorted ??= Object.freeze(Array.from(entries.values(), ({ order }) => order).sort(byId));
-      return sorted;
+      listed ??= withVersion(Array.from(entries.values(), ({ order }) => order).sort(byId));
+      return listed;
     },
 
     // A list does not contain the status of its orders, so cancelling or shipping an order does not
@@ -66,9 +74,9 @@ export function createMemoryOrderStore(orders: Iterable<OrderInput> = []): Memor
       const taken = replace ? undefined : firstTaken(records, (id) => entries.has(id));
       if (taken !== undefined) return { outcome: 'exists', id: taken };
       for (const record of records) {
-        entries.set(record.id, { order: Object.freeze(toOrder(record)), status: record.status });
+        entries.set(record.id, { order: toOrder(record), status: record.status });
       }
-      if (records.length > 0) sorted = undefined;
+      if (records.length > 0) listed = undefined;
       return { outcome: 'stored', count: new Set(records.map(({ id }) => id)).size };
     },
 

@@ -4,7 +4,7 @@ import { createGrouping } from '../grouping.js';
 import { escapeNonAscii, parseJsonArray } from '../json.js';
 import { INT64_MAX, INT64_MIN, type Order, type OrderId } from '../order.js';
 import type { OrderRecord } from '../record.js';
-import type { ListedOrders } from '../store.js';
+import { type ListedOrders, type OrderArray, withVersion } from '../store.js';
 import { type OrderTable, OWN_TABLE, readOrder } from './table.js';
 
 /** The number of orders in a page. A page has about 200 KB and takes the server about 3 ms. */
@@ -15,17 +15,16 @@ const PAGE = 2_000;
  * first page. The query is sent after all of these calls were made, so that none of them receives
  * an older list.
  *
- * A list that is shorter than a page is returned as a frozen array. As long as the query returns
- * the same text, this is the same array. A longer list is streamed page by page, from one snapshot
- * on a connection of its own. It is not cached: a copy would take as much memory as the list, and
- * checking whether the copy is current would query all rows. If the pool has no `connect`, every
- * list is an array.
+ * A list that is shorter than a page is returned as an array, whose version is the text that the
+ * query returned. A longer list is streamed page by page, from one snapshot on a connection of its
+ * own. It is not cached: a copy would take as much memory as the list, and checking whether the copy
+ * is current would query all rows. If the pool has no `connect`, every list is an array.
  */
 export function createTableLister(pool: PostgresPool, table: OrderTable): () => Promise<ListedOrders> {
   const readSnapshot = pool.connect && createSnapshotReader(pool.connect.bind(pool));
   const limit = readSnapshot === undefined ? 'ALL' : PAGE;
   let isKnownAsShort = false;
-  let remembered: { readonly text: string; readonly orders: readonly Order[] } | undefined;
+  let short: OrderArray | undefined;
 
   async function readFirst(): Promise<() => ListedOrders> {
     // A statement that was prepared for a few rows would sort the whole table after it has grown.
@@ -34,8 +33,8 @@ export function createTableLister(pool: PostgresPool, table: OrderTable): () => 
     const { text, last } = await readPage(pool, table, INT64_MIN, limit, isPrepared);
     isKnownAsShort = last === undefined;
     if (last !== undefined && readSnapshot !== undefined) return () => readTexts(readSnapshot, table);
-    if (remembered?.text !== text) remembered = { text, orders: parseOrders(text) };
-    const { orders } = remembered;
+    if (short?.version !== text) short = withVersion(parseOrders(text), text);
+    const orders = short;
     return () => orders;
   }
 
@@ -51,8 +50,8 @@ export function createTableLister(pool: PostgresPool, table: OrderTable): () => 
   };
 }
 
-function parseOrders(text: string): readonly Order[] {
-  return Object.freeze(Array.from(parseJsonArray(`[${text}]`), ({ value }) => readOrder(Object(value))));
+function parseOrders(text: string): Order[] {
+  return Array.from(parseJsonArray(`[${text}]`), ({ value }) => readOrder(Object(value)));
 }
 
 type ListedTable = Pick<OrderTable, 'table' | 'id' | 'json'>;

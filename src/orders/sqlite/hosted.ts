@@ -12,6 +12,7 @@ import {
   type OwnedOrderStore,
   type PutOptions,
   type PutOutcome,
+  withVersion,
 } from '../store.js';
 import { createListReader, type ListReader } from './list.js';
 import { CHANGES_LISTED_AFTER_MS, createOrders, type SqliteOrderStore } from './store.js';
@@ -23,7 +24,7 @@ import { ORDERS_SCHEMA } from './table.js';
  */
 export interface SqliteFileOrderStore extends OwnedOrderStore {
   /**
-   * Returns a frozen array, or pages with a version if there are more than 500 orders. The list
+   * Returns an array, or pages if there are more than 500 orders, both with a version. The list
    * shows this store's own puts immediately, and puts of another process at most a tenth of a
    * second later. While the disk hangs, returns the most recent list.
    */
@@ -107,7 +108,7 @@ function createFileList({ reader }: SqliteFile<OrderParts>) {
     try {
       const known = last;
       const { version, few } = await reader.list.checkForChanges(known?.version);
-      const changed = few === undefined ? pagesOf(version) : Object.freeze(few);
+      const changed = few === undefined ? pages() : withVersion(few);
       last = { version, orders: known?.version === version ? known.orders : changed, ...before };
     } catch (error) {
       // While the disk hangs, no order can change.
@@ -118,9 +119,9 @@ function createFileList({ reader }: SqliteFile<OrderParts>) {
     return last.orders;
   }
 
-  function pagesOf(version: string): OrderPages {
+  function pages(): OrderPages {
     return {
-      version,
+      version: crypto.randomUUID(),
 
       async *[Symbol.asyncIterator]() {
         const reading = ++readings;

@@ -2,9 +2,17 @@ import { checkDatabase, prepare, type SqliteDatabase } from '../../databases/sql
 import { prepareFile } from '../../databases/sqlite/durability.js';
 import { createWriteQueue, type WriteQueue } from '../../databases/sqlite/group-commit.js';
 import { type CancelOutcome, cancelOutcome, type OrderStatus, type ShipOutcome, shipOutcome } from '../cancellation.js';
-import type { Order, OrderId } from '../order.js';
+import type { OrderId } from '../order.js';
 import { type OrderInput, type OrderRecord, toOrderRecords } from '../record.js';
-import { firstTaken, isReplacing, type OwnedOrderStore, type PutOptions, type PutOutcome } from '../store.js';
+import {
+  firstTaken,
+  isReplacing,
+  type OrderArray,
+  type OwnedOrderStore,
+  type PutOptions,
+  type PutOutcome,
+  withVersion,
+} from '../store.js';
 import { COLUMN_NAMES, COUNT_REVISION, ORDERS_SCHEMA, orderOf, recordOf, SELECT_REVISION, valuesOf } from './table.js';
 
 /**
@@ -13,10 +21,10 @@ import { COLUMN_NAMES, COUNT_REVISION, ORDERS_SCHEMA, orderOf, recordOf, SELECT_
  */
 export interface SqliteOrderStore extends OwnedOrderStore {
   /**
-   * Returns a frozen array. It shows this store's own puts immediately, and puts of another process
-   * at most a tenth of a second later.
+   * Returns an array with a version. It shows this store's own puts immediately, and puts of another
+   * process at most a tenth of a second later.
    */
-  list(): readonly Order[];
+  list(): OrderArray;
   cancel(id: OrderId): Promise<CancelOutcome>;
   put(orders: Iterable<OrderInput>, options?: PutOptions): Promise<PutOutcome>;
   get(id: OrderId): OrderRecord | undefined;
@@ -57,7 +65,7 @@ export function createOrders(database: SqliteDatabase, { write, idle }: WriteQue
     database,
     `INSERT OR REPLACE INTO orders (${COLUMN_NAMES}) VALUES (${COLUMN_NAMES.map(() => '?')})`,
   );
-  let listed: { readonly revision: unknown; readonly orders: readonly Order[] } | undefined;
+  let listed: { readonly revision: unknown; readonly orders: OrderArray } | undefined;
   let checkedMs = Number.NEGATIVE_INFINITY;
 
   function statusOf(id: OrderId): OrderStatus | undefined {
@@ -81,7 +89,7 @@ export function createOrders(database: SqliteDatabase, { write, idle }: WriteQue
       // never older. If it is newer, the next check reads it again.
       const revision = selectRevision.get()?.['revision'];
       if (listed === undefined || listed.revision !== revision) {
-        listed = { revision, orders: Object.freeze(selectAll.all().map(orderOf)) };
+        listed = { revision, orders: withVersion(selectAll.all().map(orderOf)) };
       }
       checkedMs = nowMs;
       return listed.orders;

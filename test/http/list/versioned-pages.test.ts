@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Order } from 'store-orders';
-import { fakeStore, pagesOf } from '../../support/fake-store.js';
+import { fakeStore, pagesOf, withVersion } from '../../support/fake-store.js';
 import { assertError } from '../support/answer.js';
 import { createShop, KEY, ORDERS } from '../support/shop.js';
 import { WAYS } from '../support/ways.js';
@@ -73,7 +73,7 @@ test('pages may be strings or UTF-8 bytes, and both have the same entity tag as 
         },
       }),
       orders,
-      Object.freeze([...orders]),
+      withVersion(orders),
     ].map(async (listed) => {
       const { service } = createShop({ store: fakeStore({ list: () => listed }) });
       const { status, headers } = await service.respond({ method: 'GET', url: ORDERS, rawHeaders: KEY });

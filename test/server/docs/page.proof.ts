@@ -206,7 +206,7 @@ suite('the documentation page', { skip: withoutBrowser }, () => {
   });
 
   test('if the list is very long, the page shows only the first 100 orders', async (t) => {
-    const long = Object.freeze(Array.from({ length: 200_000 }, (_, id) => ({ id: BigInt(id), shipDate: '",{"' })));
+    const long = Array.from({ length: 200_000 }, (_, id) => ({ id: BigInt(id), shipDate: '",{"' }));
     const { page, text, list } = await openPage(t, browser, DESKTOP, () => long);
     await list('key-1');
     const listed = await text();
