@@ -58,7 +58,7 @@ for (const way of WAYS) {
       });
     });
 
-    test('a list that is streamed has no tag: any If-Match other than * leads to a 412, and If-None-Match: * to a 304', async () => {
+    test('a streamed list has no entity tag, so only * in If-Match or If-None-Match matches it', async () => {
       await withShop(
         async (ask) => {
           assert.equal((await ask('GET', ORDERS, [KEY, ['If-Match', '*']])).status, 200);
