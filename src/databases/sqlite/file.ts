@@ -1,5 +1,5 @@
 import { publishCommit } from '../../commits.js';
-import { openSqliteDatabase } from './driver.js';
+import { createPrivately, openSqliteDatabase } from './driver.js';
 import { prepareFile } from './durability.js';
 import type { SqliteFileError } from './failure.js';
 import { identityOf } from './identity.js';
@@ -27,16 +27,16 @@ export interface SqliteFile<Parts> {
 
 /**
  * Opens a file and creates it if missing. `worker` is the module of the workers that host `Parts`.
- * Throws if the file cannot be opened or prepared.
+ * `check` runs before the file is prepared. Throws if the file cannot be opened or prepared.
  */
-export function openSqliteFile<Parts>(worker: URL, file: string, schemas: Schemas): SqliteFile<Parts> {
-  const database = openSqliteDatabase(file);
+export function openSqliteFile<Parts>(
+  worker: URL,
+  file: string,
+  schemas: Schemas,
+  check?: () => void,
+): SqliteFile<Parts> {
+  createPrivately(file);
   const identity = identityOf(file) ?? '';
-  try {
-    prepareFile(database, schemas);
-  } finally {
-    database.close();
-  }
   /** Damage that a call has found. It is never cleared, because a damaged page stays damaged. */
   let damage: SqliteFileError | undefined;
   let hasFailedToWrite = false;
@@ -48,6 +48,16 @@ export function openSqliteFile<Parts>(worker: URL, file: string, schemas: Schema
     hasFailedToWrite = committed < failures.length;
     if (committed > 0) publishCommit(committed);
   });
+
+  // The thread starts while this one prepares the file.
+  reader.start();
+  try {
+    check?.();
+    prepareAt(file, schemas);
+  } catch (error) {
+    reader.close().catch(() => {});
+    throw error;
+  }
 
   function noteDamage(failures: readonly (SqliteFileError | undefined)[]): void {
     damage ??= failures.find((failure) => failure?.kind === 'damaged');
@@ -73,4 +83,13 @@ export function openSqliteFile<Parts>(worker: URL, file: string, schemas: Schema
       }
     },
   };
+}
+
+function prepareAt(file: string, schemas: Schemas): void {
+  const database = openSqliteDatabase(file);
+  try {
+    prepareFile(database, schemas);
+  } finally {
+    database.close();
+  }
 }

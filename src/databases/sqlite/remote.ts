@@ -20,6 +20,8 @@ export interface FileWorker<Parts> {
    * not sent, until the worker responds again.
    */
   readonly call: Remote<Parts>;
+  /** Starts the worker, which would otherwise start with the first call. */
+  start(): void;
   /**
    * Ends the worker after the calls made so far. Rejects with the kind `late` if the disk does not
    * respond.
@@ -45,8 +47,8 @@ const CHECK_EVERY_MS = 250;
 const CLOSE_MS = 5_000;
 
 /**
- * Creates a worker from the module at `url`, which calls `hostParts`. The worker starts with the
- * first call, restarts if it dies, and does not keep an idle process alive. If the disk hangs, only
+ * Creates a worker from the module at `url`, which calls `hostParts`. The worker starts with
+ * `start` or the first call, restarts if it dies, and does not keep an idle process alive. If the disk hangs, only
  * the worker hangs. `onAnswers` receives the failures of the calls that settle together, with
  * `undefined` for each call that succeeded.
  */
@@ -98,6 +100,7 @@ export function createFileWorker<Parts>(
   }
 
   function start(): Worker {
+    if (worker !== undefined) return worker;
     // Each thread would print its own warning that node:sqlite is experimental.
     const started = new Worker(url, { workerData: data, execArgv: ['--disable-warning=ExperimentalWarning'] });
     started.on('message', receive);
@@ -107,14 +110,15 @@ export function createFileWorker<Parts>(
       isHanging = false;
       rejectAll(failureOfThread('ended'));
     });
+    worker = started;
     return started;
   }
 
   /** Sends the calls of one pass of the event loop in one message. */
   function flush(): void {
-    worker ??= start();
-    worker.ref();
-    worker.postMessage(unsent);
+    const sending = start();
+    sending.ref();
+    sending.postMessage(unsent);
     unsent = [];
   }
 
@@ -155,6 +159,8 @@ export function createFileWorker<Parts>(
             call(part, method, parameters),
       ),
     ),
+
+    start: () => start().unref(),
 
     async close() {
       isClosed = true;

@@ -62,7 +62,7 @@ export function createOrderParts(host: Host): OrderParts {
  * `:memory:`, because two handles cannot share a database in memory.
  */
 export function openSqliteOrderStore(file: string): SqliteFileOrderStore {
-  if (file === ':memory:' || file === '') {
+  if (typeof file !== 'string' || file === ':memory:' || file === '') {
     throw new TypeError('file: expected the name of a file; for a store in memory, use createMemoryOrderStore');
   }
   return createFileOrders(openSqliteFile<OrderParts>(new URL('./worker.js', import.meta.url), file, ORDERS_SCHEMA));

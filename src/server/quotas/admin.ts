@@ -2,7 +2,8 @@ import { createSystemClock } from '../../limits/clock.js';
 import { createStatefulLimiter } from '../../limits/memory/limiter.js';
 import { createRedisLimiter, type RedisLimiter } from '../../limits/redis/limiter.js';
 import type { RedisConnection } from './redis-client.js';
-import { present, type QuotaStorage, type QuotaTable, withSavedQuotas } from './saved-quotas.js';
+import { present, type QuotaStorage, withSavedQuotas } from './saved-quotas.js';
+import type { QuotaTable } from './table.js';
 
 /** Reads and changes the quotas of keys from outside the process that counts them. */
 export interface QuotaAdmin extends Pick<RedisLimiter, 'peek' | 'reset' | 'ban' | 'unban'> {

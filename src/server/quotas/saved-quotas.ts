@@ -1,40 +1,8 @@
 import * as v from 'valibot';
-import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
-import type { WriteQueue } from '../../databases/sqlite/group-commit.js';
 import type { Clock } from '../../limits/clock.js';
 import type { KeyState } from '../../limits/limiter.js';
 import type { StatefulLimiter } from '../../limits/memory/limiter.js';
-
-/**
- * A change of a key's quotas, which a command writes into the database for the running server. The
- * number after `ban` is the end of the ban, in Unix milliseconds.
- */
-type QuotaRequest = 'reset' | 'lift_ban' | `ban ${number}`;
-
-interface PendingRequest {
-  /** Ascending, and never reused. */
-  readonly seq: bigint;
-  readonly keyId: string;
-  readonly request: string;
-}
-
-/** The saved quotas of keys, as commands use them. All times are Unix times. */
-export interface QuotaTable {
-  /** Resolves to the states of all keys, or only of `keyId`. */
-  load(keyId?: string): Promise<readonly (readonly [keyId: string, state: KeyState])[]>;
-  /** Resolves to the changes that commands have requested from the server. */
-  pending(): Promise<readonly PendingRequest[]>;
-  /**
-   * Saves states, and removes the requested changes up to number `upToSeq`, in one transaction. The
-   * state of a key with full quotas is `undefined`.
-   */
-  save(states: readonly (readonly [keyId: string, state: KeyState | undefined])[], upToSeq: bigint): Promise<void>;
-  /** Requests a change. The server that loads the quotas, or has loaded them, applies it. */
-  request(keyId: string, request: QuotaRequest): Promise<void>;
-}
-
-/** The saved quotas, as the server loads and saves them. */
-export type SavedQuotas = Omit<QuotaTable, 'request'>;
+import type { SavedQuotas } from './table.js';
 
 export interface QuotaStorage<Table = SavedQuotas> {
   /** The storage's name in messages, without a password. */
@@ -64,40 +32,6 @@ const stateSchema = v.object({
     }),
   ),
 });
-
-/** Creates a {@link QuotaTable} on a database that already has the tables. */
-export function createQuotaTable(database: SqliteDatabase, { write }: WriteQueue): QuotaTable {
-  const selectAll = prepare(database, 'SELECT key_id, state FROM quotas');
-  const selectOne = prepare(database, 'SELECT key_id, state FROM quotas WHERE key_id = ?');
-  const selectRequests = prepare(database, 'SELECT seq, key_id, request FROM quota_requests ORDER BY seq');
-  const upsert = prepare(database, 'INSERT OR REPLACE INTO quotas VALUES (?, ?)');
-  const remove = prepare(database, 'DELETE FROM quotas WHERE key_id = ?');
-  const insertRequest = prepare(database, 'INSERT INTO quota_requests (key_id, request) VALUES (?, ?)');
-  const removeRequests = prepare(database, 'DELETE FROM quota_requests WHERE seq <= ?');
-
-  return {
-    async load(keyId) {
-      const rows = keyId === undefined ? selectAll.all() : selectOne.all(keyId);
-      return rows.map(({ key_id, state }) => [`${key_id}`, v.parse(stateSchema, JSON.parse(`${state}`))]);
-    },
-
-    pending: async () =>
-      selectRequests.all().map(({ seq, key_id, request }) => {
-        return { seq: BigInt(seq ?? 0), keyId: `${key_id}`, request: `${request}` };
-      }),
-
-    save: (states, upToSeq) =>
-      write(() => {
-        for (const [keyId, state] of states) {
-          if (state === undefined) remove.run(keyId);
-          else upsert.run(keyId, JSON.stringify(state));
-        }
-        removeRequests.run(upToSeq);
-      }),
-
-    request: (keyId, request) => write(() => insertRequest.run(keyId, request)),
-  };
-}
 
 /**
  * A limiter whose quotas of keys survive a restart. Quotas of addresses are not saved, because
@@ -142,8 +76,10 @@ export async function withSavedQuotas(
     if (leftMs >= 1) limiter.ban(keyId, Math.ceil(leftMs));
   }
 
-  for (const [keyId, state] of await table.load(onlyKeyId))
-    limiter.restore(keyId, shifted(state, -clock.utcOffsetMs()));
+  // States are parsed here and not in the worker, because loading valibot would delay its start.
+  for (const [keyId, json] of await table.load(onlyKeyId)) {
+    limiter.restore(keyId, shifted(v.parse(stateSchema, JSON.parse(json)), -clock.utcOffsetMs()));
+  }
   // Changes that commands requested while no server ran are applied before the first `take`.
   await applyRequests();
 
@@ -161,7 +97,7 @@ export async function withSavedQuotas(
       const offsetMs = clock.utcOffsetMs();
       const states = saving.map((keyId) => {
         const state = limiter.inspect(keyId);
-        return [keyId, state && shifted(state, offsetMs)] as const;
+        return [keyId, state && JSON.stringify(shifted(state, offsetMs))] as const;
       });
       try {
         await table.save(states, appliedSeq);

@@ -3,7 +3,7 @@ import type { Host } from '../../databases/sqlite/worker.js';
 import { createOrderParts, type OrderParts } from '../../orders/sqlite/hosted.js';
 import { ORDERS_SCHEMA } from '../../orders/sqlite/table.js';
 import { createKeyTable, type KeyTable } from '../keys/sqlite.js';
-import { createQuotaTable, type SavedQuotas } from '../quotas/saved-quotas.js';
+import { createQuotaTable, type SavedQuotas } from '../quotas/table.js';
 
 const PROGRAM_SCHEMA: Schemas = {
   program: [

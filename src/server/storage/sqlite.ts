@@ -11,7 +11,7 @@ import { readRecords } from '../../orders/sqlite/list.js';
 import { createOrders } from '../../orders/sqlite/store.js';
 import { createKeyRing } from '../keys/key-ring.js';
 import { createKeyTable } from '../keys/sqlite.js';
-import { createQuotaTable, type QuotaTable } from '../quotas/saved-quotas.js';
+import { createQuotaTable, type QuotaTable } from '../quotas/table.js';
 import { checkFile, checkIntegrity, noSuchDatabase, withUnmigratedFile } from './existing-file.js';
 import { type ProgramParts, SCHEMAS } from './program-parts.js';
 import { LOCK_SUFFIX } from './server-lock.js';
@@ -97,12 +97,13 @@ function openHere(file: string, isNew: boolean): SqliteStorage {
 
 function openInWorkers(name: string, isNew: boolean): ServerStorage {
   const bytes = statSync(name).size;
-  // A list from a damaged page may be wrong.
-  if (bytes > 0 && bytes <= LARGEST_CHECKED_BYTES) {
-    withUnmigratedFile(name, ({ database }) => checkIntegrity(database, name));
-  }
-  const file = openSqliteFile<ProgramParts>(new URL('./worker.js', import.meta.url), name, SCHEMAS);
-  // A thread starts with its first call. This one starts it while the server is being loaded.
+  const file = openSqliteFile<ProgramParts>(new URL('./worker.js', import.meta.url), name, SCHEMAS, () => {
+    // A list from a damaged page may be wrong.
+    if (bytes > 0 && bytes <= LARGEST_CHECKED_BYTES) {
+      withUnmigratedFile(name, ({ database }) => checkIntegrity(database, name));
+    }
+  });
+  // The worker opens the file while the server is being loaded.
   file.probe().catch(() => {});
   return {
     ...nameAndEnd(name, isNew, file.close),

@@ -2,7 +2,7 @@ import type { OrderRecord } from '../../orders/record.js';
 import type { ImportedRecord, ImportOutcome, OwnedOrderStore } from '../../orders/store.js';
 import type { KeyRing } from '../keys/key-ring.js';
 import type { BackendState } from '../listener/health.js';
-import type { QuotaTable, SavedQuotas } from '../quotas/saved-quotas.js';
+import type { QuotaTable, SavedQuotas } from '../quotas/table.js';
 
 /** The storage of a server. No call waits on this thread for a disk or for a lock. */
 export interface ServerStorage {

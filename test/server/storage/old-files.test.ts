@@ -16,14 +16,16 @@ for (const version of VERSIONS) {
     const { data } = opened;
     t.after(data.close);
     await assertOldContents(data, keys);
+    const saved = async (keyId: string) => JSON.parse((await data.quotas.load(keyId))[0]?.[1] ?? '');
+    const { buckets } = await saved(keys.agreed.id);
     assert.deepEqual(
-      (await data.quotas.load(keys.agreed.id))[0]?.[1].buckets.map(({ name, taken }) => [name, taken]),
+      buckets.map(({ name, taken }: Record<string, unknown>) => [name, taken]),
       [
         ['minute', 4],
         ['day', 4],
       ],
     );
-    const { banEndMs = 0 } = (await data.quotas.load(keys.banned.id))[0]?.[1].ban ?? {};
+    const { banEndMs } = (await saved(keys.banned.id)).ban;
     assert.deepEqual(await data.quotas.pending(), [{ seq: 1n, keyId: keys.banned.id, request: `ban ${banEndMs}` }]);
   });
 
