@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util';
-import { getDefault } from 'valibot';
+import * as v from 'valibot';
 import { type CommandResult, Misuse } from '../command-result.js';
 import { CONFIG_VARIABLE, type SettingSources } from '../config/read-settings.js';
-import { type SettingName, settingsSchema, settingText } from '../config/settings.js';
+import { type SettingName, settingsSchema, settingText, wholeNumber } from '../config/settings.js';
 
 /**
  * A command of the program: its operands and options, its help text, and the function that runs it.
@@ -44,8 +44,7 @@ export interface Invocation extends SettingSources {
 
 export const PROGRAM = 'store-orders';
 
-/** The largest number that an option can have. */
-const MAX_COUNT = 1_000_000_000;
+const COUNT = wholeNumber(1, 1_000_000_000);
 
 const COMMON_OPTIONS: Readonly<Record<string, CommandOption>> = {
   json: { about: 'print one JSON value, for scripts' },
@@ -110,16 +109,13 @@ function misuse({ name }: Command, message: string): Misuse {
   return new Misuse(`${message}; run "${PROGRAM} ${name} --help"`);
 }
 
-/**
- * Returns the value of an option that is a count, or `undefined` if the option is absent. Throws a
- * {@link Misuse} unless the value is a whole number from 1 to {@link MAX_COUNT}.
- */
+/** Returns the value of an option that is a count, or `undefined` if the option is absent. */
 export function countOf({ flags }: Invocation, name: string): number | undefined {
   const text = flags.get(name);
   if (text === undefined) return undefined;
-  const count = /^[1-9][0-9]{0,9}$/.test(`${text}`) ? Number(text) : Number.NaN;
-  if (count <= MAX_COUNT) return count;
-  throw new Misuse(`--${name}: expected a whole number from 1 to ${MAX_COUNT}, not ${JSON.stringify(text)}`);
+  const count = v.safeParse(COUNT, text);
+  if (count.success) return count.output;
+  throw new Misuse(`--${name}: ${count.issues[0].message}, not ${JSON.stringify(text)}`);
 }
 
 /** Quotes user input for a message. Omits API keys and URLs, which may contain a password. */
@@ -158,7 +154,7 @@ export function settingOptions(names: readonly SettingName[]): Readonly<Record<s
   const options: Record<string, CommandOption> = {};
   for (const name of names) {
     const { flag, value, help, env } = settingText(name);
-    const defaultValue = value === undefined ? undefined : getDefault(settingsSchema.entries[name]);
+    const defaultValue = value === undefined ? undefined : v.getDefault(settingsSchema.entries[name]);
     options[flag] = {
       about: help,
       env,

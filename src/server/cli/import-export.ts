@@ -123,12 +123,7 @@ export function exportOrders(invocation: Invocation): Promise<CommandResult> {
   );
 }
 
-/** Writes the orders to stdout as one JSON array. */
-export function exportJson(records: Records): Promise<CommandResult> {
-  return print(jsonTexts(records, true));
-}
-
-async function* jsonTexts(records: Records, asArray: boolean): AsyncGenerator<string> {
+export async function* jsonTexts(records: Records, asArray: boolean): AsyncGenerator<string> {
   let mark = asArray ? '[' : '';
   const between = asArray ? ',\n' : '\n';
   for await (const batch of records) {
@@ -145,7 +140,7 @@ async function* csvTexts(records: Records): AsyncGenerator<string> {
 }
 
 /** Writes the texts to stdout. Stops without an error if the reader has closed the pipe. */
-async function print(texts: AsyncIterable<string>): Promise<CommandResult> {
+export async function print(texts: AsyncIterable<string>): Promise<CommandResult> {
   for await (const text of texts) {
     try {
       if (!(await writeText(process.stdout, text))) break;

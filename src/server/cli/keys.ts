@@ -145,9 +145,9 @@ export function keyIdOf({ operands }: Invocation): string {
 function readPlan(invocation: Invocation): KeyPlan {
   const name = String(invocation.flags.get('plan'));
   const quotas = { perMinute: countOf(invocation, 'per-minute'), perDay: countOf(invocation, 'per-day') };
-  const parsed = parseKeyPlan({ name, ...quotas });
-  if (!parsed.ok) throw new Misuse(`--plan: ${parsed.message}`);
-  return parsed.plan;
+  const plan = parseKeyPlan({ name, ...quotas });
+  if ('mistake' in plan) throw new Misuse(`--plan: ${plan.mistake}`);
+  return plan;
 }
 
 /** Returns a key as `--json` prints it, with the name and the quotas of its plan as fields. */

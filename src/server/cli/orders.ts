@@ -4,10 +4,9 @@ import { serializeRecord } from '../../orders/json.js';
 import { ORDER_FIELDS, type OrderRecord } from '../../orders/record.js';
 import { type CommandResult, failed, Misuse } from '../command-result.js';
 import { printable } from '../log/printable.js';
-import { writeText } from '../log/write-text.js';
 import type { Storage } from '../storage/storage.js';
 import type { Command, Invocation } from './command.js';
-import { exportJson, exportOrders, importOrders, type Records } from './import-export.js';
+import { exportOrders, importOrders, jsonTexts, print, type Records } from './import-export.js';
 import { createTable } from './table.js';
 import { STORAGE_OPTIONS, withStorage } from './with-storage.js';
 
@@ -70,21 +69,26 @@ export const orderCommands: readonly Command[] = [
   },
 ];
 
-async function listOrders({ records }: Storage, { flags }: Invocation): Promise<CommandResult> {
+function listOrders({ records }: Storage, { flags }: Invocation): Promise<CommandResult> {
   const status = flags.get('status');
-  const chosen = typeof status === 'string' ? withStatus(records(), status) : records();
-  if (flags.has('json')) return exportJson(chosen);
+  const [chosen, none] =
+    typeof status === 'string'
+      ? [withStatus(records(), status), `no orders with the status ${JSON.stringify(status)}`]
+      : [records(), 'no orders'];
+  return print(flags.has('json') ? jsonTexts(chosen, true) : tableTexts(chosen, none));
+}
+
+async function* tableTexts(records: Records, none: string): AsyncGenerator<string> {
   const titleOf = (name: keyof typeof FIELDS) => FIELDS[name].column.replace('_', ' ').toUpperCase();
   const numbers = FIELD_NAMES.filter((name) => FIELDS[name].type.postgres === 'bigint');
   const table = createTable([...FIELD_NAMES.map(titleOf), 'STATUS'], numbers.map(titleOf));
   let isEmpty = true;
-  for await (const batch of chosen) {
+  for await (const batch of records) {
     isEmpty = false;
     const rows = batch.map((record) => ORDER_FIELDS.map((name) => String(record[name] ?? '')));
-    if (!(await writeText(process.stdout, `${table(rows).join('\n')}\n`))) break;
+    yield `${table(rows).join('\n')}\n`;
   }
-  const which = status === undefined ? '' : ` with the status ${JSON.stringify(status)}`;
-  return isEmpty ? { outcome: 'done', text: `no orders${which}` } : { outcome: 'done' };
+  if (isEmpty) yield `${none}\n`;
 }
 
 async function* withStatus(records: Records, status: string): AsyncGenerator<readonly OrderRecord[]> {

@@ -27,17 +27,18 @@ function count(usage: string, env: string, help: string, [min, max, defaultValue
   return setting(usage, env, help, v.optional(wholeNumber(min, max), defaultValue));
 }
 
-function wholeNumber(min: number, max: number) {
-  const expected = `expected a whole number from ${min} to ${max}`;
-  const isValid = (value: unknown) => isWhole(value, min, max);
-  return v.pipe(v.unknown(), v.transform(fromDigits), v.custom<number>(isValid, expected));
+/** A whole number, which is a text in flags and variables. */
+export function wholeNumber(min: number, max: number, expected = `expected a whole number from ${min} to ${max}`) {
+  return v.pipe(
+    v.unknown(),
+    v.transform(fromDigits),
+    v.number(expected),
+    v.integer(expected),
+    v.minValue(min, expected),
+    v.maxValue(max, expected),
+  );
 }
 
-function isWhole(value: unknown, min: number, max: number): boolean {
-  return typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max;
-}
-
-/** Converts a text of digits to a number, because flags and variables are texts. */
 function fromDigits(value: unknown): unknown {
   return typeof value === 'string' && /^[0-9]{1,15}$/.test(value) ? Number(value) : value;
 }
@@ -49,6 +50,11 @@ function text(pattern: RegExp, expected: string) {
 const PATH = /^(?:\/(?!\.\.?(?:\/|$))[A-Za-z0-9._~-]+)*$/;
 const PATH_EXPECTED = 'expected a path such as /v1, without a trailing slash and without . and .. segments';
 const FILE_EXPECTED = 'expected a file name or :memory:; for a PostgreSQL database use --database-url';
+/**
+ * Matches the path of a unix socket, which must contain a slash, so that a mistyped number is not
+ * used as a path. A URL is rejected, because it may contain a password.
+ */
+const SOCKET = /^(?!\w+:\/\/).*\/./;
 /**
  * The most bytes that the path of a unix socket may have on every system: the size of `sun_path` in
  * unix(7), less one for the final zero. The system silently truncates a longer path.
@@ -78,11 +84,12 @@ export const settingsSchema = v.object({
     'PORT',
     'port to listen on; 0 picks a free one; a path such as ./shop.sock is a unix socket',
     v.optional(
-      v.pipe(
-        v.unknown(),
-        v.transform(fromDigits),
-        v.union([v.number(), v.string()], PORT_EXPECTED),
-        v.check(isPort, PORT_EXPECTED),
+      v.union(
+        [
+          wholeNumber(0, 65_535, PORT_EXPECTED),
+          v.pipe(text(SOCKET, PORT_EXPECTED), v.maxBytes(MOST_PATH_BYTES, PORT_EXPECTED)),
+        ],
+        PORT_EXPECTED,
       ),
       8080,
     ),
@@ -101,7 +108,7 @@ export const settingsSchema = v.object({
       v.pipe(
         v.string(ORIGIN_EXPECTED),
         v.transform((origins) => origins.split(',')),
-        v.check((origins) => origins.every(isOrigin), ORIGIN_EXPECTED),
+        v.everyItem(isOrigin, ORIGIN_EXPECTED),
       ),
     ),
   ),
@@ -195,14 +202,4 @@ export function isSettingName(name: string): name is SettingName {
 
 export function settingText(name: SettingName): SettingText {
   return settingsSchema.entries[name];
-}
-
-/**
- * Returns whether the value is a port or the path of a unix socket. A path must contain a slash, so
- * that a mistyped number is not used as a path. A URL is rejected, because it may contain a
- * password.
- */
-function isPort(port: number | string): boolean {
-  if (typeof port === 'number') return isWhole(port, 0, 65_535);
-  return /^(?!\w+:\/\/).*\/./.test(port) && Buffer.byteLength(port) <= MOST_PATH_BYTES;
 }

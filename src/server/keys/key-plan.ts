@@ -16,37 +16,25 @@ export interface RequestedPlan {
   readonly perDay?: number | undefined;
 }
 
-export type ParsedPlan =
-  | { readonly ok: true; readonly plan: KeyPlan }
-  | { readonly ok: false; readonly message: string };
-
 export const FIXED_PLANS: readonly FixedPlanName[] = ['free', 'pro', 'business'];
 
 /**
  * Checks a plan (specification, part 8). Enterprise must have a quota per minute, a quota per day
  * or both. The quotas of the other plans are fixed.
  */
-export function parseKeyPlan({ name, perMinute, perDay }: RequestedPlan): ParsedPlan {
+export function parseKeyPlan({ name, perMinute, perDay }: RequestedPlan): KeyPlan | { readonly mistake: string } {
+  const quotas = { ...(perMinute !== undefined && { perMinute }), ...(perDay !== undefined && { perDay }) };
+  const hasQuotas = Object.keys(quotas).length > 0;
+  if (name === 'enterprise') {
+    if (hasQuotas) return { name, ...quotas };
+    return { mistake: 'the plan enterprise has no default quotas; set a quota per minute, per day or both' };
+  }
   const fixed = FIXED_PLANS.find((plan) => plan === name);
-  const hasNumbers = perMinute !== undefined || perDay !== undefined;
-  if (fixed !== undefined) {
-    return hasNumbers
-      ? { ok: false, message: `the plan ${fixed} has fixed quotas; only the plan enterprise can have other quotas` }
-      : { ok: true, plan: { name: fixed } };
+  if (fixed === undefined) {
+    return { mistake: `expected the plan free, pro, business or enterprise, not ${JSON.stringify(name)}` };
   }
-  if (name !== 'enterprise') {
-    return { ok: false, message: `expected the plan free, pro, business or enterprise, not ${JSON.stringify(name)}` };
-  }
-  if (!hasNumbers) {
-    return {
-      ok: false,
-      message: 'the plan enterprise has no default quotas; set a quota per minute, per day or both',
-    };
-  }
-  return {
-    ok: true,
-    plan: { name, ...(perMinute !== undefined && { perMinute }), ...(perDay !== undefined && { perDay }) },
-  };
+  if (!hasQuotas) return { name: fixed };
+  return { mistake: `the plan ${fixed} has fixed quotas; only the plan enterprise can have other quotas` };
 }
 
 /** Converts the plan of a key to a plan of the limiter. */
@@ -60,9 +48,5 @@ export function toPlan({ name, perMinute: minute, perDay: day }: KeyPlan): Plan 
 
 /** Describes a plan: `pro`, or `enterprise, 5000 per minute, 1000000 per day`. */
 export function describePlan({ name, perMinute: minute, perDay: day }: KeyPlan): string {
-  return [
-    name,
-    ...(minute === undefined ? [] : [`${minute} per minute`]),
-    ...(day === undefined ? [] : [`${day} per day`]),
-  ].join(', ');
+  return [name, minute && `${minute} per minute`, day && `${day} per day`].filter(Boolean).join(', ');
 }

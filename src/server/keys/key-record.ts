@@ -13,16 +13,16 @@ export interface KeyRecord {
 /** Converts a row of the table of keys. Throws if the stored plan is invalid. */
 export function readKeyRecord(row: Readonly<Record<string, unknown>>): KeyRecord {
   const { id, name, created_at: createdAt, revoked_at: revokedAt } = row;
-  const parsed = parseKeyPlan({
+  const plan = parseKeyPlan({
     name: String(row['plan']),
     perMinute: numberOf(row['per_minute']),
     perDay: numberOf(row['per_day']),
   });
-  if (!parsed.ok) throw new Error(`the key ${id} is stored with an invalid plan: ${parsed.message}`);
+  if ('mistake' in plan) throw new Error(`the key ${id} is stored with an invalid plan: ${plan.mistake}`);
   return {
     id: String(id),
     ...(typeof name === 'string' && { name }),
-    plan: parsed.plan,
+    plan,
     createdAt: String(createdAt),
     ...(typeof revokedAt === 'string' && { revokedAt }),
   };

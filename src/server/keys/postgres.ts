@@ -8,8 +8,7 @@ export const KEYS_SCHEMA: Schemas = {
   keys: [
     `CREATE TABLE store_orders_keys (
       id text PRIMARY KEY, seq bigint GENERATED ALWAYS AS IDENTITY, digest text NOT NULL UNIQUE, name text,
-      plan text NOT NULL, per_minute bigint, per_day bigint, created_at text NOT NULL, revoked_at text);
-    CREATE TABLE store_orders_keys_revision (one boolean PRIMARY KEY CHECK (one), revision text NOT NULL)`,
+      plan text NOT NULL, per_minute bigint, per_day bigint, created_at text NOT NULL, revoked_at text)`,
   ],
 };
 
@@ -33,18 +32,13 @@ const SET_REVOKED = changeOf('revoked_at = $2::text');
 
 /**
  * Returns an SQL statement that changes a key, unless the key is revoked. It locks the key's row
- * before it reads the row, for the reason given in `orders/postgres/transition.ts`. It also stores
- * a new revision of the table, because servers of version 0.1.0 look up a cached key again only
- * when the revision has changed.
+ * before it reads the row, for the reason given in `orders/postgres/transition.ts`.
  */
 function changeOf(assignment: string): string {
   return `WITH found AS (SELECT id, revoked_at FROM store_orders_keys WHERE id = $1::text FOR NO KEY UPDATE),
     changed AS (
       UPDATE store_orders_keys AS k SET ${assignment} FROM found
-      WHERE k.id = found.id AND found.revoked_at IS NULL RETURNING 1),
-    revised AS (
-      INSERT INTO store_orders_keys_revision SELECT true, gen_random_uuid()::text FROM changed
-      ON CONFLICT (one) DO UPDATE SET revision = excluded.revision)
+      WHERE k.id = found.id AND found.revoked_at IS NULL RETURNING 1)
     SELECT (SELECT count(*) FROM changed)::text AS changed, ${WAIT_FOR_DISK} FROM found`;
 }
 

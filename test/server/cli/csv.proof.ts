@@ -2,13 +2,12 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { temporaryDirectory } from '../../support/temporary-file.js';
-import { answerOf, run } from '../support/program.js';
+import { programIn } from '../support/program.js';
 
 const HEAD = 'id,petId,quantity,shipDate,complete,status\n';
 
 test('orders imported from CSV are exported as the same CSV, down to the last digit of an int64', async () => {
-  const cwd = temporaryDirectory();
+  const { output, cwd } = programIn();
   const rows = [
     '-9223372036854775808,9223372036854775807,-3,2026-01-05T09:30:00.5+02:00,false,on_hold',
     '1,,,,,pending',
@@ -17,24 +16,25 @@ test('orders imported from CSV are exported as the same CSV, down to the last di
   ];
   const csv = `${HEAD}${rows.join('\n')}\n`;
   writeFileSync(join(cwd, 'orders.csv'), csv);
-  const imported = await run(['orders', 'import', 'orders.csv', '--statuses', 'on_hold'], { cwd });
-  assert.equal(imported.stdout, '4 orders imported: 1 cancelled, 1 on_hold, 1 pending, 1 shipped\n');
-  assert.equal((await run(['orders', 'export', '--format', 'csv'], { cwd })).stdout, csv);
-  const lines = (await run(['orders', 'export'], { cwd })).stdout.split('\n');
+  assert.equal(
+    await output('orders import orders.csv --statuses on_hold'),
+    '4 orders imported: 1 cancelled, 1 on_hold, 1 pending, 1 shipped\n',
+  );
+  assert.equal(await output('orders export --format csv'), csv);
+  const lines = (await output('orders export')).split('\n');
   assert.equal(lines[3], '{"id":9007199254740993,"petId":7,"status":"shipped"}');
 });
 
 test('CSV from other programs is imported, with columns in any order, quotes, CR LF, a byte order mark and blank lines', async () => {
-  const cwd = temporaryDirectory();
+  const { output, json } = programIn();
   const input = '\ufeffstatus,"id",shipDate\r\n"shipped",7,"2026-01-05T09:30:00Z"\r\n\r\n,"8",\r\n';
-  const imported = await run(['orders', 'import', '-', '--format', 'csv'], { cwd, input });
-  assert.equal(imported.stdout, '2 orders imported: 1 pending, 1 shipped\n');
-  assert.deepEqual(await answerOf(['orders', 'export'], { cwd }), [
+  assert.equal(await output('orders import - --format csv', input), '2 orders imported: 1 pending, 1 shipped\n');
+  assert.deepEqual(await json('orders export'), [
     { id: 7, shipDate: '2026-01-05T09:30:00Z', status: 'shipped' },
     { id: 8, status: 'pending' },
   ]);
-  await run(['orders', 'import', '-', '--format', 'csv', '--db', 'none.db'], { cwd, input: HEAD });
-  assert.equal((await run(['orders', 'export', '--format', 'csv', '--db', 'none.db'], { cwd })).stdout, HEAD);
+  await output('orders import - --format csv --db none.db', HEAD);
+  assert.equal(await output('orders export --format csv --db none.db'), HEAD);
 });
 
 const REFUSALS: readonly (readonly [content: string, says: string])[] = [
@@ -59,14 +59,12 @@ const REFUSALS: readonly (readonly [content: string, says: string])[] = [
 ];
 
 test('a mistake in CSV is reported with its line, and nothing is imported', async () => {
-  const cwd = temporaryDirectory();
+  const { failure, misuse } = programIn();
   for (const [input, says] of REFUSALS) {
-    const { code, stderr } = await run(['orders', 'import', '-', '--format', 'csv'], { cwd, input });
-    assert.equal(code, 1, says);
-    assert.ok(stderr.startsWith(`store-orders: ${says}`) && stderr.endsWith('; nothing was imported\n'), stderr);
+    const message = await failure('orders import - --format csv', input);
+    assert.ok(message.startsWith(says) && message.endsWith('; nothing was imported'), message);
   }
-  for (const command of ['export', 'import -']) {
-    const { code, stderr } = await run(['orders', ...command.split(' '), '--format', 'xml'], { cwd });
-    assert.deepEqual([code, stderr], [2, 'store-orders: --format: expected json or csv, not "xml"\n']);
+  for (const command of ['orders export', 'orders import -']) {
+    assert.equal(await misuse(`${command} --format xml`), '--format: expected json or csv, not "xml"');
   }
 });

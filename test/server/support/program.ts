@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -5,6 +6,7 @@ import { text } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
 import { root } from '../../support/root.js';
 import { IS_QUICK } from '../../support/sampled.js';
+import { temporaryDirectory } from '../../support/temporary-file.js';
 import { until } from '../../support/until.js';
 
 /** The program's main file. */
@@ -50,6 +52,52 @@ export async function run(args: readonly string[], options: RunOptions): Promise
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
   const [code] = await closed;
   return { code, stdout, stderr };
+}
+
+/** The words of a command line, or one text in which spaces separate the words. */
+type Words = string | readonly string[];
+
+/** The program with fixed options. Each method runs one command until it exits. */
+export interface Program {
+  readonly cwd: string;
+  run(command: Words, input?: RunOptions['input']): Promise<Run>;
+  /** Returns what a command prints that exits with 0. */
+  output(command: Words, input?: RunOptions['input']): Promise<string>;
+  /** Returns the value that a command prints with `--json`, if it exits with 0. */
+  json(command: Words, input?: RunOptions['input']): Promise<unknown>;
+  /** Returns the message of a command that exits with 1. */
+  failure(command: Words, input?: RunOptions['input']): Promise<string>;
+  /** Returns the message of a command that exits with 2. */
+  misuse(command: Words, input?: RunOptions['input']): Promise<string>;
+}
+
+/** By default, the program runs in a new directory. */
+export function programIn(options: Partial<RunOptions> = {}): Program {
+  const cwd = options.cwd ?? temporaryDirectory();
+  const wordsOf = (command: Words) => (typeof command === 'string' ? command.split(' ') : command);
+  const runCommand = (command: Words, input: RunOptions['input'] = '') =>
+    run(wordsOf(command), { ...options, cwd, input });
+
+  async function messageOf(command: Words, input: RunOptions['input'], expectedCode: number): Promise<string> {
+    const { code, stdout, stderr } = await runCommand(command, input);
+    assert.deepEqual([code, stdout], [expectedCode, ''], `${command}: ${stderr}`);
+    return /^store-orders: (.+)\n$/.exec(stderr)?.[1] ?? assert.fail(`${command}: not one line: ${stderr}`);
+  }
+
+  async function output(command: Words, input?: RunOptions['input']): Promise<string> {
+    const { code, stdout, stderr } = await runCommand(command, input);
+    assert.deepEqual([code, stderr], [0, ''], `${command}`);
+    return stdout;
+  }
+
+  return {
+    cwd,
+    run: runCommand,
+    output,
+    json: async (command, input) => JSON.parse(await output([...wordsOf(command), '--json'], input)),
+    failure: (command, input) => messageOf(command, input, 1),
+    misuse: (command, input) => messageOf(command, input, 2),
+  };
 }
 
 /** Runs a command with `--json` and returns its parsed output. Fails unless it exits with 0. */
