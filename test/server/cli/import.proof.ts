@@ -82,7 +82,7 @@ function proveImports(prepare: Prepare): void {
     }
   });
 
-  test('an import that is interrupted says so, and stores nothing', async (t) => {
+  test('an import that Ctrl-C ends prints that nothing was imported, exits with 1 and stores nothing', async (t) => {
     const options = await withTwo(t);
     const child = spawnProgram(['orders', 'import', '-'], options);
     const text: string[] = [];

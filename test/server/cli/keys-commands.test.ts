@@ -1,69 +1,86 @@
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { test } from 'node:test';
-import { temporaryDirectory } from '../../support/temporary-file.js';
 import { until } from '../../support/until.js';
-import { answerOf, issueKey, run, startServer } from '../support/program.js';
+import { issueKey, programIn, startServer } from '../support/program.js';
 
-/** On Linux, every write to this device fails as if the disk were full. */
-const FULL = '/dev/full';
-
-test('a command whose output cannot be written prints one error line and exits with 1', {
-  skip: !existsSync(FULL),
-}, async () => {
-  const under = ['sh', '-c', `exec "$@" > ${FULL}`, 'sh'];
-  for (const command of ['--help', 'keys create --plan free']) {
-    const { code, stderr } = await run(command.split(' '), { cwd: temporaryDirectory(), under });
-    assert.equal(code, 1);
-    assert.match(stderr, /^store-orders: cannot write to stdout: ENOSPC\b.*\n$/);
-  }
+test('with --json, the keys commands print one JSON value, which is a message after a failure', async () => {
+  const { cwd, run, output, json } = programIn();
+  assert.deepEqual(Object.keys(await issueKey(cwd, 'business')), ['key', 'id', 'plan', 'createdAt']);
+  const { id } = await issueKey(cwd, 'enterprise', '--per-minute', '5', '--per-day', '100', '--name', 'Bea');
+  const { createdAt, ...changed } = Object(await json(`keys set-plan ${id} --plan enterprise --per-day 9`));
+  assert.deepEqual(changed, { id, name: 'Bea', plan: 'enterprise', perDay: 9 });
+  assert.equal(await output(`keys revoke ${id}`), `${id} is revoked\n`);
+  assert.deepEqual(await run(`keys revoke ${id} --json`), {
+    code: 1,
+    stdout: `{"error":"${id} is already revoked"}\n`,
+    stderr: `store-orders: ${id} is already revoked\n`,
+  });
+  const [first, { revokedAt, ...second }] = Object(await json('keys list'));
+  assert.equal(first.plan, 'business');
+  assert.deepEqual(second, { createdAt, ...changed });
+  assert.match(await output('keys list'), new RegExp(`enterprise, 9 per day {2}${revokedAt} {2}"Bea"\n$`));
 });
 
-test('a rotated key keeps its id, plan and used quotas, and its old secret is refused within a second', async (t) => {
-  const cwd = temporaryDirectory();
+test('a running server applies a new plan, a rotation and a revocation within a second; a rotated key keeps its quotas', async (t) => {
+  const { cwd, output, json } = programIn();
   const server = await startServer(t, { cwd });
-  const old = await issueKey(cwd, 'enterprise', '--per-day', '999', '--name', 'Ann');
+  const old = await issueKey(cwd, 'free', '--name', 'Ann');
   let served = 0;
   const ask = async () => {
-    const { status } = await server.get(old.key);
+    const { status, headers } = await server.get(old.key);
     if (status === 200) served++;
-    return status;
+    return `${status}, limit ${headers.get('x-ratelimit-limit')}`;
   };
-  for (let i = 0; i < 4; i++) await ask();
-  const rotated = await answerOf(['keys', 'rotate', old.id], { cwd });
-  assert.ok(typeof rotated === 'object' && rotated !== null && 'key' in rotated && typeof rotated.key === 'string');
-  const { key } = rotated;
-  assert.deepEqual({ ...rotated, key: old.key }, { ...old });
-  await until(async () => (await ask()) === 401, 1_000);
+  assert.equal(await ask(), '200, limit 60');
+  await output(`keys set-plan ${old.id} --plan enterprise --per-day 999`);
+  await until(async () => (await ask()) === '200, limit 999', 1_000);
+  const { key, ...rotated } = Object(await json(`keys rotate ${old.id}`));
+  const { id, name, plan, perDay } = rotated;
+  assert.deepEqual({ id, name, plan, perDay }, { id: old.id, name: 'Ann', plan: 'enterprise', perDay: 999 });
+  await until(async () => (await ask()).startsWith('401'), 1_000);
   assert.equal((await server.get(key)).headers.get('x-ratelimit-remaining'), `${999 - served - 1}`);
-  const shown = await run(['keys', 'rotate', old.id], { cwd });
-  assert.match(
-    shown.stdout,
-    /^key {3}so_\w{38}\nid {4}key_\w{10}\nplan {2}enterprise, 999 per day\n\nSave the key now\. /,
-  );
+  await output(`keys revoke ${id}`);
+  await until(async () => (await server.get(key)).status === 401, 1_000);
+  assert.ok(![key, old.key].some((secret) => server.stdout().includes(secret)), 'the log contains no key');
+});
+
+test('the keys commands refuse a missing or unknown plan, or wrong quotas of a plan, and create no database', async () => {
+  const { cwd, misuse } = programIn();
+  for (const [options, says] of [
+    ['--plan gold', '--plan: expected the plan free, pro, business or enterprise, not "gold"'],
+    ['--plan enterprise', '--plan: the plan enterprise has no default quotas; set a quota per minute, per day or both'],
+    [
+      '--plan free --per-day 5',
+      '--plan: the plan free has fixed quotas; only the plan enterprise can have other quotas',
+    ],
+    ['--plan enterprise --per-day 0', '--per-day: expected a whole number from 1 to 1000000000, not "0"'],
+    [
+      '--plan enterprise --per-minute 9999999999',
+      '--per-minute: expected a whole number from 1 to 1000000000, not "9999999999"',
+    ],
+    ['', 'missing required option --plan PLAN; run "store-orders keys create --help"'],
+  ] as const) {
+    assert.equal(await misuse(`keys create ${options}`.trim()), says);
+  }
+  assert.match(await misuse('keys set-plan key_absent --plan gold'), /^--plan: expected the plan free/);
+  assert.deepEqual(readdirSync(cwd), []);
 });
 
 test('the keys commands refuse an unknown or revoked key; the commands that they suggest repeat the --db option', async () => {
-  const cwd = temporaryDirectory();
-  const created = await run(['keys', 'create', '--plan', 'free', '--json', '--db', 'm.db'], { cwd });
-  const { id } = JSON.parse(created.stdout);
-  await run(['keys', 'revoke', id, '--db', 'm.db'], { cwd });
-  const rows: readonly (readonly [args: readonly string[], says: string])[] = [
-    [['rotate', id, '--db', 'm.db'], `${id} is already revoked`],
-    [
-      ['rotate', 'key_absent', '--db', 'm.db'],
+  const { json, output, failure } = programIn();
+  const { id } = Object(await json('keys create --plan free --db m.db'));
+  await output(`keys revoke ${id} --db m.db`);
+  assert.equal(await failure(`keys rotate ${id} --db m.db`), `${id} is already revoked`);
+  for (const command of ['rotate key_absent', 'revoke key_absent', 'set-plan key_absent --plan free']) {
+    assert.equal(
+      await failure(`keys ${command} --db m.db`),
       'the key key_absent does not exist; run "store-orders keys list --db m.db"',
-    ],
-    [
-      ['revoke', 'key_absent', '--db', 'm.db'],
-      'the key key_absent does not exist; run "store-orders keys list --db m.db"',
-    ],
-  ];
-  for (const [args, says] of rows) {
-    const { code, stderr } = await run(['keys', ...args], { cwd });
-    assert.deepEqual([code, stderr], [1, `store-orders: ${says}\n`]);
+    );
   }
-  await run(['orders', 'import', '-', '--db', 'o.db'], { cwd, input: '[]' });
-  const none = await run(['keys', 'list', '--db', 'o.db'], { cwd });
-  assert.equal(none.stdout, 'no keys; create one: store-orders keys create --plan free --db o.db\n');
+  await output('orders import - --db o.db', '[]');
+  assert.equal(
+    await output('keys list --db o.db'),
+    'no keys; create one: store-orders keys create --plan free --db o.db\n',
+  );
 });

@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
-import type { Clock } from 'store-orders/limiter';
-import type { PostgresClient } from 'store-orders/postgres';
 import { createManualClock } from 'store-orders/testing';
 import { createApiKey } from '../../../dist/server/keys/api-key.js';
 import type { KeyRing } from '../../../dist/server/keys/key-ring.js';
@@ -16,7 +14,7 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
 
   testKeyRing('the key ring in PostgreSQL', async (t) => {
     const url = await preparedDatabase(engine);
-    return () => openRing(watchedPool(t, url));
+    return () => createPostgresKeyRing(watchedPool(t, url));
   });
 
   /**
@@ -26,8 +24,8 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
   async function open(t: TestContext) {
     const url = await preparedDatabase(engine);
     const [client, clock] = [watchedPool(t, url), createManualClock()];
-    const other = openRing(watchedPool(t, url));
-    return { ring: openRing(client, clock), other, client, clock };
+    const other = createPostgresKeyRing(watchedPool(t, url));
+    return { ring: createPostgresKeyRing(client, clock), other, client, clock };
   }
 
   test('a key in use is looked up about once a second, however many requests it sends', async (t) => {
@@ -88,7 +86,7 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
 
   test('acknowledged changes are on disk even if the role sets synchronous_commit=off', async (t) => {
     const url = await preparedDatabase(engine);
-    const ring = openRing(watchedPool(t, url, '-c synchronous_commit=off'));
+    const ring = createPostgresKeyRing(watchedPool(t, url, '-c synchronous_commit=off'));
     let id = '';
     const writes: readonly (readonly [write: () => unknown, isKept: (ring: KeyRing) => Promise<boolean>])[] = [
       [async () => ({ id } = await ring.create({ name: 'free' })), async () => (await ring.get(id)) !== undefined],
@@ -116,23 +114,7 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
     await engine.start();
     assert.equal((await ring.authenticate(key))?.id, id);
   });
-
-  test('a change is noticed by servers of version 0.1.0, which look for a new revision', async (t) => {
-    const { ring, client } = await open(t);
-    const revision = async () =>
-      (await client.query({ text: 'SELECT revision FROM store_orders_keys_revision' })).rows[0];
-    const { id } = await ring.create({ name: 'pro' });
-    await ring.setPlan(id, { name: 'free' });
-    const first = await revision();
-    await ring.revoke(id);
-    assert.ok(first !== undefined);
-    assert.notDeepEqual(await revision(), first);
-  });
 });
-
-function openRing(client: PostgresClient, clock?: Clock): KeyRing {
-  return createPostgresKeyRing(client, clock);
-}
 
 /** Creates a database with the program's tables, and returns its URL. */
 async function preparedDatabase(engine: Engine): Promise<string> {
