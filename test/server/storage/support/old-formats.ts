@@ -3,7 +3,11 @@ import { readFileSync } from 'node:fs';
 import type { OrderRecord } from 'store-orders';
 import type { Storage } from '../../../../dist/server/storage/storage.js';
 
-// What is in `formats` was written by earlier versions: see old-formats-process.ts.
+// A built checkout of each version wrote its files in `formats`. On a file, and on an empty database
+// of PostgreSQL, its commands `orders import`, `orders cancel`, `keys create` and `keys revoke`
+// stored what `assertOldContents` expects. On the file, `serve` also saved four requests of the
+// first key, and then `ban set` banned the second one for 365 days. `pg_dump --inserts --no-owner`
+// wrote the tables. The JSON file has the keys that the commands printed.
 export const VERSIONS = ['0.1.0'];
 export const FORMATS = new URL('../formats/', import.meta.url);
 
