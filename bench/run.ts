@@ -1,6 +1,8 @@
+import { resolve } from 'node:path';
 import { missingEngine } from '../test/support/postgres-server.js';
 import { skip as missingRedis } from '../test/support/redis-server.js';
-import { besideLists, longestLists, longLists } from './http/lists.js';
+import { against } from './http/against.js';
+import { besideLists, longLists } from './http/lists.js';
 import { loopback } from './http/loopback.js';
 import { respond } from './http/respond.js';
 import { shared } from './http/shared.js';
@@ -15,7 +17,7 @@ import { postgres } from './orders/postgres.js';
 import { isQuick } from './processes/pace.js';
 import { draw } from './report/chart.js';
 import { machine } from './report/machine.js';
-import { publish } from './report/readme.js';
+import { publish, writePage } from './report/readme.js';
 import { printTable, type Table } from './report/table.js';
 
 interface Part {
@@ -36,14 +38,11 @@ const PARTS: readonly Part[] = [
   { name: 'limiter', packages: [...LIMITERS, 'limiter'], measure: limiters },
   { name: 'respond', measure: async () => [await respond()] },
   { name: 'loopback', packages: [...FRAMEWORKS, ...LIMITERS], missing: missingWrk, measure: loopback },
-  { name: 'cancels', measure: async () => [await cancelsInProcess(), ...(await cancelsOverHttp())] },
+  { name: 'cancels', measure: async () => [await cancelsInProcess(), await cancelsOverHttp()] },
   { name: 'import', missing: missingSqlite3, measure: async () => [await imports()] },
   { name: 'start', measure: async () => [await start()] },
-  {
-    name: 'lists',
-    measure: async () => [await longLists(), ...(isQuick ? [] : [await longestLists()]), await besideLists()],
-  },
-  { name: 'redis', packages: ['rate-limiter-flexible'], missing: missingRedis, measure: redis },
+  { name: 'lists', measure: async () => [await longLists(), await besideLists()] },
+  { name: 'redis', packages: ['rate-limiter-flexible'], missing: missingRedis, measure: async () => [await redis()] },
   { name: 'postgres', missing: missingEngine, measure: postgres },
   {
     name: 'shared',
@@ -53,25 +52,30 @@ const PARTS: readonly Part[] = [
   },
 ];
 
-const wanted = process.argv.slice(2).filter((word) => !word.startsWith('--'));
-const unknown = wanted.find((word) => !PARTS.some(({ name }) => name === word));
+const words = process.argv.slice(2).filter((word) => !word.startsWith('--'));
+const unknown = words[0] === 'against' ? undefined : words.find((word) => !PARTS.some(({ name }) => name === word));
 if (unknown !== undefined) throw new TypeError(`${unknown}: expected ${PARTS.map(({ name }) => name).join(', ')}`);
 
-for (const { name, packages = [], missing = false, measure } of PARTS) {
-  if (wanted.length > 0 && !wanted.includes(name)) continue;
-  if (missing !== false) {
-    console.log(`${name} skipped: ${missing}`);
-    continue;
-  }
-  const startMs = performance.now();
-  const tables = await measure();
-  const took = `${((performance.now() - startMs) / 1_000).toFixed(1)} s`;
-  if (isQuick) {
-    for (const { chart } of tables) if (chart !== undefined) draw(chart);
-    console.log(`${name} runs, ${took}`);
-  } else {
-    for (const table of tables) console.log(`${printTable(table)}\n`);
-    console.log(`${name}: ${took}\n`);
-    publish(name, machine(packages), tables);
+if (process.argv.includes('--page')) writePage();
+else if (words[0] === 'against') console.log(printTable(await against(resolve(words[1] ?? '.'))));
+else await measureParts(PARTS.filter(({ name }) => words.length === 0 || words.includes(name)));
+
+async function measureParts(parts: readonly Part[]): Promise<void> {
+  for (const { name, packages = [], missing = false, measure } of parts) {
+    if (missing !== false) {
+      console.log(`${name} skipped: ${missing}`);
+      continue;
+    }
+    const startMs = performance.now();
+    const tables = await measure();
+    const took = `${((performance.now() - startMs) / 1_000).toFixed(1)} s`;
+    if (isQuick) {
+      for (const { chart } of tables) if (chart !== undefined) draw(chart);
+      console.log(`${name} runs, ${took}`);
+    } else {
+      for (const table of tables) console.log(`${printTable(table)}\n`);
+      console.log(`${name}: ${took}\n`);
+      publish(name, machine(packages), tables);
+    }
   }
 }

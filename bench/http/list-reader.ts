@@ -70,3 +70,14 @@ export async function openReader(url: string, options: ReaderOptions = {}): Prom
     });
   return { socket, ask, read, length: () => length };
 }
+
+/** Reads again and again for some milliseconds, at least once. Resolves to the number of responses. */
+export async function readFor({ read }: Reader, ms: number): Promise<number> {
+  const endMs = performance.now() + ms;
+  let count = 0;
+  do {
+    await read();
+    count++;
+  } while (performance.now() < endMs);
+  return count;
+}

@@ -2,13 +2,17 @@ import { type Child, startServer } from '../processes/child.js';
 import { isQuick, rounds } from '../processes/pace.js';
 import { median, printSpread, ratio, whole } from '../report/statistics.js';
 import type { Table } from '../report/table.js';
-import { openReader, type Reader } from './list-reader.js';
+import { openReader, readFor } from './list-reader.js';
 
 const READERS = 8;
 const SLOW_READERS = 50;
 const SMALL_MS = isQuick ? 20 : 1_000;
 const ROUNDS = 4;
 const [LONG, LONGEST] = isQuick ? [1_000, 2_000] : [100_000, 1_000_000];
+const SIZES = [
+  { orders: LONG, roundMs: 500 },
+  { orders: LONGEST, roundMs: 1_500 },
+];
 const MIB = 2 ** 20;
 
 const WAYS = [
@@ -21,15 +25,26 @@ const WAYS = [
 ] as const;
 
 /** Measures lists per second over loopback. Each round measures every way of sending once. */
-export function longLists(): Promise<Table> {
-  return listsASecond(LONG, 500);
+export async function longLists(): Promise<Table> {
+  const sizes: Awaited<ReturnType<typeof listsASecond>>[] = [];
+  for (const { orders, roundMs } of SIZES) sizes.push(await listsASecond(orders, roundMs));
+  return {
+    title: `Long lists, ${READERS} readers: lists a second, and ratio to the raw socket (least–most)`,
+    head: [
+      'way',
+      ...SIZES.map(({ orders }) => whole(orders)).flatMap((count) => [
+        `${count} orders, MB`,
+        `${count}, a second`,
+        `${count}, ratio`,
+      ]),
+    ],
+    headlines: SIZES.map((_, index) => 3 + 3 * index),
+    rows: WAYS.map(({ name }, index) => [name, ...sizes.flatMap((rows) => rows[index] ?? [])]),
+  };
 }
 
-export function longestLists(): Promise<Table> {
-  return listsASecond(LONGEST, 1_500);
-}
-
-async function listsASecond(orders: number, roundMs: number): Promise<Table> {
+/** Returns the cells of each way: megabytes, lists a second, and ratio to the raw socket. */
+async function listsASecond(orders: number, roundMs: number): Promise<readonly (readonly string[])[]> {
   const rates = WAYS.map((): number[] => []);
   const bytes = WAYS.map(() => 0);
   const servers = new Map<string, Child>();
@@ -59,16 +74,11 @@ async function listsASecond(orders: number, roundMs: number): Promise<Table> {
     for (const { stop } of servers.values()) stop();
   }
   const [raw = []] = rates;
-  return {
-    title: `A list of ${whole(orders)} orders, ${READERS} readers`,
-    head: ['way', 'MB', 'lists a second', 'ratio to the raw socket (least–most)'],
-    rows: WAYS.map(({ name }, index) => [
-      name,
-      ((bytes[index] ?? 0) / 1e6).toFixed(1),
-      median(rates[index] ?? []).toFixed(1),
-      ratio(rates[index] ?? [], raw),
-    ]),
-  };
+  return WAYS.map((_, index) => [
+    ((bytes[index] ?? 0) / 1e6).toFixed(1),
+    median(rates[index] ?? []).toFixed(1),
+    ratio(rates[index] ?? [], raw),
+  ]);
 }
 
 /**
@@ -122,18 +132,9 @@ export async function besideLists(): Promise<Table> {
       'longest stall of the event loop, ms',
       'more memory, MiB',
     ],
+    headlines: [3],
     rows,
   };
-}
-
-async function readFor({ read }: Reader, ms: number): Promise<number> {
-  const endMs = performance.now() + ms;
-  let count = 0;
-  do {
-    await read();
-    count++;
-  } while (performance.now() < endMs);
-  return count;
 }
 
 /**

@@ -1,10 +1,9 @@
-import { ask, CANCEL, LIST, type LoadRequest, load, MISS } from '../load/load.js';
+import { ask, CANCEL, LIST, type LoadRequest, load, loadWarm, MISS, refill } from '../load/load.js';
 import { type Child, startServer } from '../processes/child.js';
 import { isQuick, rounds } from '../processes/pace.js';
 import type { Point } from '../report/chart.js';
 import { median, printSpread, whole } from '../report/statistics.js';
 import type { Table } from '../report/table.js';
-import { FIRST_PENDING_ID, PENDING_IDS } from '../servers/orders.js';
 
 interface Subject {
   readonly name: string;
@@ -23,13 +22,10 @@ const SUBJECTS: readonly Subject[] = [
   { name: 'Koa', server: ['rivals/koa'] },
   { name: 'Express 5', server: ['rivals/express'] },
 ];
+const REQUESTS = [LIST, MISS, CANCEL];
 const CONNECTIONS = 32;
+const ROUNDS = 3;
 const WARM_UP_SECONDS = 3;
-/**
- * The first order that is cancelled in the second of warm-up before each measurement. The
- * measurement cancels the orders from `FIRST_PENDING_ID` on.
- */
-const WARM_UP_ID = FIRST_PENDING_ID + PENDING_IDS.length / 2;
 /** How many servers are measured between two measurements of the bare server. */
 const GROUP = 5;
 
@@ -56,62 +52,53 @@ export async function loopback(): Promise<readonly Table[]> {
   const children = await Promise.all([BARE, ...SUBJECTS].map(({ server }) => startServer(...server)));
   try {
     await checkBytes(children);
-    const tables: Table[] = [];
-    const points: Point[] = [];
-    for (const [request, count] of [
-      [LIST, 3],
-      [MISS, 3],
-      [CANCEL, 3],
-    ] as const) {
-      const measured = await measure(children, request, rounds(count));
-      tables.push(toTable(measured, request));
-      points.push(
-        ...measured.map(({ name, role, ratios: values }) => ({ series: name, role, x: request.name, values })),
-      );
-    }
+    const measured = [];
+    for (const request of REQUESTS) measured.push(await measure(children, request));
     const chart = {
       name: 'loopback',
-      title: `Requests a second over loopback, relative to a bare node:http server`,
+      title: 'Requests a second over loopback, relative to a bare node:http server',
       y: 'requests a second, bare node:http = 1',
       rule: 1,
-      points,
+      points: measured.flatMap((subjects, index) =>
+        subjects.map(({ name, role, ratios }) => ({
+          series: name,
+          role,
+          x: REQUESTS[index]?.name ?? '',
+          values: ratios,
+        })),
+      ),
     };
-    return tables.map((table, index) => (index === 0 ? { ...table, chart } : table));
+    return [{ ...toTable(measured), chart }];
   } finally {
     for (const { stop } of children) stop();
   }
 }
 
-async function measure(children: readonly Child[], request: LoadRequest, count: number): Promise<readonly Measured[]> {
+async function measure(children: readonly Child[], request: LoadRequest): Promise<readonly Measured[]> {
   const [bare, ...others] = children.map((child, index): Measured => {
     const subject = [BARE, ...SUBJECTS][index] ?? BARE;
     return { ...subject, child, rates: [], strays: [], ratios: [], cpuRatios: [] };
   });
   if (bare === undefined) throw new TypeError('expected servers');
-  const ask = (server: Child, seconds: number, firstId = FIRST_PENDING_ID) =>
-    load({ server, request, connections: CONNECTIONS, seconds, firstId });
   async function slice({ child, rates, strays }: Measured) {
-    // The server is warmed up before each measurement, because Node.js may have dropped the
-    // server's compiled code. That happens in a garbage collection while no client is connected,
-    // such as after `refill`.
-    if (!isQuick) await ask(child, 1, WARM_UP_ID);
-    const fromUs = child.cpuUs();
-    const { answers, perSecond, stray } = await ask(child, 1);
-    const usedUs = (child.cpuUs() - fromUs) / answers;
-    rates.push(perSecond);
-    strays.push(stray);
-    return { perSecond, usedUs };
+    const loaded = await loadWarm({ server: child, request, connections: CONNECTIONS });
+    rates.push(loaded.perSecond);
+    strays.push(loaded.stray);
+    return loaded;
   }
 
   await refill(children, request);
-  if (!isQuick) await Promise.all(children.map((server) => ask(server, WARM_UP_SECONDS)));
-  for (let round = 0; round < count; round++) {
+  if (!isQuick) {
+    await Promise.all(
+      children.map((server) => load({ server, request, connections: CONNECTIONS, seconds: WARM_UP_SECONDS })),
+    );
+  }
+  for (let round = 0; round < rounds(ROUNDS); round++) {
     await refill(children, request);
     let before = await slice(bare);
     for (let from = 0; from < others.length; from += GROUP) {
-      const group = others.slice(from, from + GROUP);
       const slices = [];
-      for (const subject of group) slices.push({ subject, ...(await slice(subject)) });
+      for (const subject of others.slice(from, from + GROUP)) slices.push({ subject, ...(await slice(subject)) });
       const after = await slice(bare);
       for (const { subject, perSecond, usedUs } of slices) {
         subject.ratios.push(perSecond / ((before.perSecond + after.perSecond) / 2));
@@ -138,22 +125,17 @@ async function checkBytes(children: readonly Child[]): Promise<void> {
   }
 }
 
-/** Makes the orders of all servers pending again, if `request` is {@link CANCEL}. */
-async function refill(children: readonly Child[], request: LoadRequest): Promise<void> {
-  if (request === CANCEL) await Promise.all(children.map((child) => child.ask()));
-}
-
-function toTable(measured: readonly Measured[], request: LoadRequest): Table {
+function toTable(measured: readonly (readonly Measured[])[]): Table {
+  const [subjects = []] = measured;
   return {
-    title: `${request.name}: requests a second over loopback, ${CONNECTIONS} keep-alive connections`,
-    head: ['server', 'a second', 'ratio to bare (least–most)', 'the same by processor time', 'stray responses'],
-    headline: 3,
-    rows: measured.map(({ name, rates, ratios, cpuRatios, strays }) => [
-      name,
-      whole(median(rates)),
-      printSpread(ratios),
-      printSpread(cpuRatios),
-      `${strays.reduce((sum, count) => sum + count, 0)}`,
-    ]),
+    title: `Requests a second over loopback, ${CONNECTIONS} keep-alive connections, and ratio to bare by processor time (least–most)`,
+    head: ['server', ...REQUESTS.flatMap(({ name }) => [`${name}, a second`, `${name}, ratio`]), 'stray responses'],
+    headlines: REQUESTS.map((_, index) => 2 + 2 * index),
+    rows: subjects.map(({ name }, index) => {
+      const ofRequests = measured.map((all) => all[index] ?? { rates: [], cpuRatios: [], strays: [] });
+      const strays = ofRequests.flatMap((of) => of.strays).reduce((sum, count) => sum + count, 0);
+      const cells = ofRequests.flatMap(({ rates, cpuRatios }) => [whole(median(rates)), printSpread(cpuRatios)]);
+      return [name, ...cells, `${strays}`];
+    }),
   };
 }

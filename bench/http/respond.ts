@@ -38,6 +38,7 @@ export async function respond(): Promise<Table> {
   return {
     title: 'Time of one call of `respond`, with the order store and the rate limiter in memory',
     head: ['request', 'microseconds each (median)'],
+    headlines: [1],
     rows: bench.tasks.map(({ name, result }) => [
       name,
       'latency' in result ? ((result.latency.p50 * 1_000) / BATCH).toFixed(2) : 'failed',

@@ -88,7 +88,7 @@ export async function shared(): Promise<Table> {
         'µs of processor time per request, Redis',
         'µs of processor time per request, PostgreSQL',
       ],
-      headline: 2,
+      headlines: [2],
       rows,
     };
   } finally {

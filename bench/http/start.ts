@@ -42,7 +42,7 @@ export async function start(): Promise<Table> {
   return {
     title: 'Time from the start of a server process to its first list of orders, medians of 20 starts',
     head: ['server', 'ms (least–most)', 'ms of processor time, all threads'],
-    headline: 1,
+    headlines: [1],
     rows: servers.map(({ name, wallMs, cpuMs }) => [name, printSpread(wallMs), median(cpuMs).toFixed(0)]),
   };
 }

@@ -16,7 +16,7 @@ const KEYS = 1_000;
  * Measures the decisions per second of `createRedisLimiter` and of rate-limiter-flexible, each over
  * one connection to the same Redis server. For both, the remaining quota of each decision is read.
  */
-export async function redis(): Promise<Table[]> {
+export async function redis(): Promise<Table> {
   const server = await startRedis();
   const [ours, theirs] = [server.client, connectRedis(server.port)];
   try {
@@ -36,27 +36,28 @@ export async function redis(): Promise<Table[]> {
         async (key: string) => (await limiter.take(`used ${key}`, used)).inForce.remaining,
       ],
     ] as const;
-    const tables: Table[] = [];
-    for (const atOnce of AT_ONCE) {
-      const rates: number[][] = ways.map(() => []);
+    const rates = ways.map(() => AT_ONCE.map((): number[] => []));
+    for (const [place, atOnce] of AT_ONCE.entries()) {
       for (let round = 0; round <= rounds(ROUNDS); round++) {
         for (const [index, [, take]] of ways.entries()) {
           const rate = await rateOf(take, atOnce);
           // The first round is a warm-up. Its figures are not used.
-          if (round > 0) rates[index]?.push(rate);
+          if (round > 0) rates[index]?.[place]?.push(rate);
         }
       }
-      const [floor = []] = rates;
-      tables.push({
-        title: `Rate-limit decisions per second over one connection to Redis, with a minute and a day window, ${atOnce} at a time`,
-        head: ['limiter', 'a second', 'ratio (least–most)'],
-        rows: ways.map(([name], index) => {
-          const values = rates[index] ?? [];
-          return [name, whole(median(values)), ratio(values, floor)];
-        }),
-      });
     }
-    return tables;
+    return {
+      title: 'Rate-limit decisions per second over one connection to Redis, with a minute and a day window',
+      head: ['limiter', ...AT_ONCE.flatMap((atOnce) => [`${atOnce} at a time`, `${atOnce}, ratio (least–most)`])],
+      headlines: AT_ONCE.map((_, place) => 2 + 2 * place),
+      rows: ways.map(([name], index) => [
+        name,
+        ...AT_ONCE.flatMap((_, place) => {
+          const values = rates[index]?.[place] ?? [];
+          return [whole(median(values)), ratio(values, rates[0]?.[place] ?? [])];
+        }),
+      ]),
+    };
   } finally {
     theirs.disconnect();
     await server.stop();

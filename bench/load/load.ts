@@ -6,13 +6,19 @@ import { without } from '../../test/support/installed.js';
 import type { Child } from '../processes/child.js';
 import { onCore } from '../processes/cores.js';
 import { isQuick } from '../processes/pace.js';
-import { FIRST_PENDING_ID } from '../servers/orders.js';
+import { FIRST_PENDING_ID, PENDING_IDS } from '../servers/orders.js';
 
-export const LIST = { name: 'GET, 10 orders', method: 'GET', path: '/v1/store/orders', status: 200 } as const;
-export const MISS = { name: 'DELETE, 404', method: 'DELETE', path: '/v1/store/orders/1', status: 404 } as const;
-/** Each request cancels another order: its id is appended to `path`. */
-export const CANCEL = { name: 'DELETE, 204', method: 'DELETE', path: '/v1/store/orders/', status: 204 } as const;
-export type LoadRequest = typeof LIST | typeof MISS | typeof CANCEL;
+export interface LoadRequest {
+  readonly name: string;
+  readonly method: 'GET' | 'DELETE';
+  readonly path: string;
+  /** The status of every response. With 204, the id of another order is appended to `path`. */
+  readonly status: number;
+}
+
+export const LIST: LoadRequest = { name: 'GET, 10 orders', method: 'GET', path: '/v1/store/orders', status: 200 };
+export const MISS: LoadRequest = { name: 'DELETE, 404', method: 'DELETE', path: '/v1/store/orders/1', status: 404 };
+export const CANCEL: LoadRequest = { name: 'DELETE, 204', method: 'DELETE', path: '/v1/store/orders/', status: 204 };
 
 export interface LoadOptions {
   readonly server: Child;
@@ -44,12 +50,35 @@ export function load(options: LoadOptions): Promise<Loaded> {
   return isQuick ? askOnce(options) : loadByWrk(options);
 }
 
+/**
+ * The first order that is cancelled in the second of warm-up before each measurement. The
+ * measurement cancels the orders from `FIRST_PENDING_ID` on.
+ */
+const WARM_UP_ID = FIRST_PENDING_ID + PENDING_IDS.length / 2;
+
+export interface Slice extends Loaded {
+  /** The server's processor time per response, in microseconds. */
+  readonly usedUs: number;
+}
+
+/**
+ * Loads a server for a second. The server is warmed up for a second before, because Node.js may
+ * have dropped its compiled code. That happens in a garbage collection while no client is
+ * connected, such as after `refill`.
+ */
+export async function loadWarm(options: Pick<LoadOptions, 'server' | 'request' | 'connections'>): Promise<Slice> {
+  if (!isQuick) await load({ ...options, seconds: 1, firstId: WARM_UP_ID });
+  const fromUs = options.server.cpuUs();
+  const loaded = await load({ ...options, seconds: 1 });
+  return { ...loaded, usedUs: (options.server.cpuUs() - fromUs) / loaded.answers };
+}
+
+/** Makes the orders of all servers pending again, if `request` is {@link CANCEL}. */
+export async function refill(servers: readonly Child[], request: LoadRequest): Promise<void> {
+  if (request === CANCEL) await Promise.all(servers.map((server) => server.ask()));
+}
+
 const run = promisify(execFile);
-const SCRIPTS: Readonly<Record<LoadRequest['status'], readonly string[]>> = {
-  200: [],
-  404: ['-s', script('delete')],
-  204: ['-s', script('cancel')],
-};
 
 async function loadByWrk({
   server,
@@ -60,22 +89,23 @@ async function loadByWrk({
 }: LoadOptions): Promise<Loaded> {
   const [command, parameters] = onCore('load', 'wrk', [
     ...['--threads', '1', '--connections', `${connections}`, '--duration', `${seconds}s`, '--timeout', '10s'],
-    ...['--header', `Authorization: Bearer ${server.apiKey}`, ...SCRIPTS[request.status]],
+    ...['--header', `Authorization: Bearer ${server.apiKey}`, ...scriptOf(request)],
     ...[server.url + request.path, '--', `${firstId}`],
   ]);
   const { stdout } = await run(command, parameters);
   const count = (pattern: RegExp) => Number(pattern.exec(stdout)?.[1] ?? 0);
   const answers = count(/(\d+) requests in/);
   const failures = count(/Non-2xx or 3xx responses: (\d+)/);
-  const stray = request.status === 404 ? answers - failures : failures;
+  const stray = request.status >= 400 ? answers - failures : failures;
   if (answers === 0 || stray > answers * MOST_STRAY || stdout.includes('Socket errors')) {
     throw new Error(`${server.url}: not ${request.status} only\n${stdout}`);
   }
   return { answers, perSecond: count(/Requests\/sec: +([\d.]+)/), stray };
 }
 
-function script(name: string): string {
-  return fileURLToPath(new URL(`${name}.lua`, import.meta.url));
+function scriptOf({ method, status }: LoadRequest): readonly string[] {
+  if (method === 'GET') return [];
+  return ['-s', fileURLToPath(new URL(status === 204 ? 'cancel.lua' : 'delete.lua', import.meta.url))];
 }
 
 /** With `--quick`, sends one request and checks its response. */

@@ -56,6 +56,7 @@ export async function cancelsInProcess(): Promise<Table> {
   return {
     title: 'Durable cancels per second, without HTTP',
     head: ['way', 'a second', 'ratio to the disk alone (least–most)'],
+    headlines: [2],
     rows: rows.map(([name], index) => [name, whole(median(rates[index] ?? [])), ratio(rates[index] ?? [], floors)]),
   };
 }

@@ -71,7 +71,7 @@ export async function imports(): Promise<Table> {
       'seconds of processor time',
       'processor time, ratio to `sqlite3`',
     ],
-    headline: 2,
+    headlines: [2],
     rows: figures.map(({ seconds, cores }, index) => [
       ways[index]?.[0] ?? '',
       median(seconds).toFixed(1),

@@ -92,7 +92,7 @@ async function compare(serverUs: () => number, ways: readonly Way[]): Promise<re
         'µs of processor time per call, in this process',
         'µs of processor time per call, in PostgreSQL',
       ],
-      headline: 2,
+      headlines: [2],
       rows: ways.map(([name], index) => {
         const { rates = [], ours = [], servers = [] } = figures[index] ?? {};
         return [name, whole(median(rates)), ratio(rates, byHand), whole(median(ours)), whole(median(servers))];

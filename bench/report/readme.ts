@@ -13,43 +13,54 @@ interface Measured {
 
 type Figures = Record<string, Record<string, Measured>>;
 
-/**
- * Keeps the figures of a part, and replaces this part of README.md. The page shows the figures of
- * the newest Node.js that has measured the part. One more column has the headline of the oldest.
- * Two HTML comments in the page mark where the part begins and ends.
- */
+/** Keeps the figures of a part, and writes README.md again. */
 export function publish(part: string, machine: string, tables: readonly Table[]): void {
-  const figures: Figures = JSON.parse(readFileSync(FIGURES, 'utf8'));
+  const figures = readFigures();
   const [major = ''] = process.versions.node.split('.');
-  const kept = tables.map(({ chart, ...table }) => (chart === undefined ? table : { ...table, chart }));
-  figures[part] = { ...figures[part], [major]: { machine, tables: kept } };
+  figures[part] = { ...figures[part], [major]: { machine, tables } };
   writeFileSync(FIGURES, `${JSON.stringify(figures, null, 1)}\n`);
-
-  const majors = Object.keys(figures[part]).sort((a, b) => Number(b) - Number(a));
-  const [newest = major, oldest = newest] = [majors[0], majors.at(-1)];
-  const shown = figures[part][newest];
-  const other = newest === oldest ? undefined : figures[part][oldest];
-  if (shown === undefined) return;
-  const text = [
-    ...shown.tables.map((table, index) => print(withColumn(table, oldest, other?.tables[index]))),
-    shown.machine,
-  ].join('\n\n');
-  const readme = readFileSync(README, 'utf8');
-  const [begin, end] = [`<!-- ${part}: written by npm run bench -->`, `<!-- end of ${part} -->`];
-  const from = readme.indexOf(begin);
-  const to = readme.indexOf(end);
-  if (from < 0 || to < from) throw new Error(`${README.pathname}: expected ${begin} and ${end}`);
-  writeFileSync(README, `${readme.slice(0, from + begin.length)}\n\n${text}\n\n${readme.slice(to)}`);
+  writePage();
 }
 
-/** Adds the headline column of the same table as another Node.js measured it. */
-function withColumn(table: Table, major: string, other: Table | undefined): Table {
+/**
+ * Writes the tables and charts of README.md from the kept figures. Each part shows the figures of
+ * the newest Node.js that has measured it, and the headlines of the oldest. Two HTML comments in
+ * the page mark where a part begins and ends.
+ */
+export function writePage(): void {
+  let page = readFileSync(README, 'utf8');
+  for (const [part, byMajor] of Object.entries(readFigures())) {
+    const [begin, end] = [`<!-- ${part}: written by npm run bench -->`, `<!-- end of ${part} -->`];
+    const from = page.indexOf(begin);
+    const to = page.indexOf(end);
+    if (from < 0 || to < from) throw new Error(`${README.pathname}: expected ${begin} and ${end}`);
+    page = `${page.slice(0, from + begin.length)}\n\n${printPart(byMajor)}\n\n${page.slice(to)}`;
+  }
+  writeFileSync(README, page);
+}
+
+function readFigures(): Figures {
+  return JSON.parse(readFileSync(FIGURES, 'utf8'));
+}
+
+function printPart(byMajor: Figures[string]): string {
+  const majors = Object.keys(byMajor).sort((a, b) => Number(b) - Number(a));
+  const [newest = '', oldest = ''] = [majors[0], majors.at(-1)];
+  const { machine = '', tables = [] } = byMajor[newest] ?? {};
+  const others = newest === oldest ? [] : byMajor[oldest]?.tables;
+  return [...tables.map((table, index) => print(withHeadlines(table, oldest, others?.[index]))), machine].join('\n\n');
+}
+
+/** Adds the headline columns of the same table as another Node.js measured it. */
+function withHeadlines(table: Table, major: string, other: Table | undefined): Table {
   if (other === undefined) return table;
-  const { headline = table.head.length - 1 } = table;
   return {
     ...table,
-    head: [...table.head, `${table.head[headline]}, Node.js ${major}`],
-    rows: table.rows.map((row, index) => [...row, other.rows[index]?.[headline] ?? '']),
+    head: [...table.head, ...table.headlines.map((column) => `${table.head[column]}, Node.js ${major}`)],
+    rows: table.rows.map((row, index) => [
+      ...row,
+      ...table.headlines.map((column) => other.rows[index]?.[column] ?? ''),
+    ]),
   };
 }
 

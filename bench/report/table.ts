@@ -4,11 +4,8 @@ export interface Table {
   readonly title: string;
   readonly head: readonly string[];
   readonly rows: readonly (readonly string[])[];
-  /**
-   * The column that answers the table's question. The page shows it for the oldest Node.js too.
-   * Default: the last column.
-   */
-  readonly headline?: number | undefined;
+  /** The columns that answer the table's question. The page shows them for the oldest Node.js too. */
+  readonly headlines: readonly number[];
   readonly chart?: Chart | undefined;
 }
 

@@ -23,6 +23,8 @@ export const PENDING_IDS: readonly number[] = Array.from(
 );
 
 export const API_KEY = 'so_benchmark';
+/** A key whose quota is used up by one request. */
+export const SPENT_KEY = 'so_spent';
 
 /** The first id of the orders that `manyOrders` creates. */
 export const FIRST_ID = 1_024_801;
@@ -31,21 +33,23 @@ export function tenOrders() {
   return createMemoryOrderStore(TEN);
 }
 
-/** Returns a store of orders whose fields vary like those of real orders. */
+/** Returns orders whose fields vary like those of real orders. */
+export function manyInputs(count: number): OrderInput[] {
+  return Array.from({ length: count }, (_, index) => {
+    const random = Math.imul(index + 1, 0x9e3779b1) >>> 0;
+    const mixed = Math.imul(random ^ (random >>> 15), 0x85ebca6b) >>> 0;
+    return {
+      id: FIRST_ID + index,
+      petId: mixed % 5_000,
+      quantity: 1 + (random % 30),
+      shipDate: new Date(1_780_000_000_000 + (mixed % 20_000_000) * 1_000).toISOString().replace('.000', ''),
+      complete: (mixed & 1) === 0,
+    };
+  });
+}
+
 export function manyOrders(count: number) {
-  return createMemoryOrderStore(
-    Array.from({ length: count }, (_, index) => {
-      const random = Math.imul(index + 1, 0x9e3779b1) >>> 0;
-      const mixed = Math.imul(random ^ (random >>> 15), 0x85ebca6b) >>> 0;
-      return {
-        id: FIRST_ID + index,
-        petId: mixed % 5_000,
-        quantity: 1 + (random % 30),
-        shipDate: new Date(1_780_000_000_000 + (mixed % 20_000_000) * 1_000).toISOString().replace('.000', ''),
-        complete: (mixed & 1) === 0,
-      };
-    }),
-  );
+  return createMemoryOrderStore(manyInputs(count));
 }
 
 /**
