@@ -1,7 +1,7 @@
 import type { QuotaPolicy } from './plan.js';
 
 /**
- * The stored state of one token bucket. A full bucket needs no record: `taken: 0` means the same.
+ * The stored state of one token bucket. A full bucket has no record.
  *
  * | refill       | `taken`                                          | `atMs`                           |
  * |--------------|--------------------------------------------------|----------------------------------|

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { beforeEach, test } from 'node:test';
-import { createPlan, PLANS, type Plan, type PlanOptions, perDay } from 'store-orders/limiter';
+import { createPlan, type Decision, PLANS, type Plan, type PlanOptions, perDay } from 'store-orders/limiter';
 import { createManualClock, type ManualClock } from 'store-orders/testing';
 import { createStatefulLimiter, type StatefulLimiter } from '../../dist/limits/memory/limiter.js';
 
@@ -24,27 +24,24 @@ function strict(ban?: PlanOptions['ban']) {
   return createPlan({ name: 'strict', policies, ...(ban === undefined ? {} : { ban }) });
 }
 
+/** Sends requests. Each row has a pause, then a number of requests, and the verdict on all of them. */
+function follow(plan: Plan, ...rows: (readonly [pauseMs: number, requests: number, Decision['verdict']])[]): void {
+  for (const [index, [pauseMs, requests, verdict]] of rows.entries()) {
+    clock.advance(pauseMs);
+    for (let n = 0; n < requests; n++) assert.equal(limiter.take('key', plan).verdict, verdict, `row ${index}`);
+  }
+}
+
 test('20 refusals within a minute ban a key, but refusals up to 2 s after the first do not count', () => {
-  const plan = strict();
-  /**
-   * Each row has the milliseconds since the first refusal, the number of requests, and the verdict
-   * on the last of these requests.
-   */
-  const rows = [
+  follow(
+    strict(),
+    [0, 1, 'within_quota'],
     [0, 1, 'over_quota'],
     [1, 100, 'over_quota'],
-    [2 * SECOND, 100, 'over_quota'],
-    [2 * SECOND + 1, 19, 'over_quota'],
-    [62 * SECOND, 1, 'banned'],
-  ] as const;
-  limiter.take('key', plan);
-  let passedMs = 0;
-  for (const [sinceMs, requests, verdict] of rows) {
-    clock.advance(sinceMs - passedMs);
-    passedMs = sinceMs;
-    for (let n = 1; n < requests; n++) assert.equal(limiter.take('key', plan).verdict, 'over_quota');
-    assert.equal(limiter.take('key', plan).verdict, verdict, `${requests} requests after ${sinceMs} ms`);
-  }
+    [2 * SECOND - 1, 100, 'over_quota'],
+    [1, 19, 'over_quota'],
+    [MINUTE - 1, 1, 'banned'],
+  );
 });
 
 test('README.md states when a key is banned: after 220 further refusals in a burst, and after 40 at ten a second', () => {
@@ -58,40 +55,23 @@ test('README.md states when a key is banned: after 220 further refusals in a bur
     { pauseMs: 100, bannedAt: 20 + 20 },
   ]) {
     limiter.reset('key');
-    for (let n = 0; n < 60; n++) limiter.take('key', PLANS.free);
-    beRefused(PLANS.free, 1);
-    for (let n = 1; n < bannedAt; n++) {
-      clock.advance(pauseMs);
-      beRefused(PLANS.free, 1);
-    }
-    clock.advance(pauseMs);
-    const { verdict, retryAfterMs } = limiter.take('key', PLANS.free);
-    assert.deepEqual([verdict, retryAfterMs], ['banned', MINUTE], `${pauseMs} ms between requests`);
+    follow(PLANS.free, [0, 60, 'within_quota'], [0, 1, 'over_quota']);
+    for (let n = 1; n < bannedAt; n++) follow(PLANS.free, [pauseMs, 1, 'over_quota']);
+    follow(PLANS.free, [pauseMs, 1, 'banned']);
+    assert.equal(limiter.take('key', PLANS.free).retryAfterMs, MINUTE);
   }
 });
 
 test('the refusals that count towards a ban are those of the last 60 seconds, not of a calendar minute', () => {
-  const plan = strict({ after: 4 });
-  limiter.take('key', plan);
-  beRefused(plan, 1);
-  clock.advance(2 * SECOND + 1);
-  beRefused(plan, 1);
-  clock.advance(MINUTE - 1);
-  beRefused(plan, 2);
-  clock.advance(1);
-  beRefused(plan, 1);
-  assert.equal(limiter.take('key', plan).verdict, 'banned', 'the last 4 refusals came within 2 ms');
-});
-
-test('one refusal every 30 s never leads to a ban if a ban needs three refusals within a minute', () => {
-  const plan = strict({ after: 3 });
-  limiter.take('key', plan);
-  beRefused(plan, 1);
-  for (let n = 0; n < 50; n++) {
-    clock.advance(MINUTE / 2);
-    beRefused(plan, 1);
-  }
-  assert.equal(limiter.inspect('key')?.ban?.strikesAtMs.length, 2);
+  follow(
+    strict({ after: 4 }),
+    [0, 1, 'within_quota'],
+    [0, 1, 'over_quota'],
+    [2 * SECOND + 1, 1, 'over_quota'],
+    [MINUTE - 1, 2, 'over_quota'],
+    [1, 1, 'over_quota'],
+    [0, 1, 'banned'],
+  );
 });
 
 for (const { quota, after, forgiven } of [
@@ -105,26 +85,23 @@ for (const { quota, after, forgiven } of [
       { name: 'year', quota: 2 * quota, windowMs: 365 * DAY },
     ];
     const plan = createPlan({ name: 'strict', policies, ban: { after } });
-    limiter.take('key', plan, quota);
-    beRefused(plan, 1 + forgiven + after - 1);
-    assert.deepEqual(limiter.inspect('key')?.ban?.forgiven, forgiven);
-    assert.equal(limiter.take('key', plan).verdict, 'banned');
+    follow(plan, [0, quota, 'within_quota'], [0, 1 + forgiven + after - 1, 'over_quota'], [0, 1, 'banned']);
   });
 }
 
 test('an allowed request erases earlier refusals, and the next refusal counts as the first of a new series', () => {
   const plan = createPlan({ name: 'quick', policies: [{ name: 'moment', quota: 1, windowMs: 10 * SECOND }] });
   for (let streak = 0; streak < 5; streak++) {
-    assert.equal(limiter.take('key', plan).verdict, 'within_quota');
-    beRefused(plan, 201);
-    clock.advance(3 * SECOND);
-    beRefused(plan, 19);
-    clock.advance(7 * SECOND);
+    follow(plan, [7 * SECOND, 1, 'within_quota'], [0, 201, 'over_quota'], [3 * SECOND, 19, 'over_quota']);
   }
-  limiter.take('key', plan);
-  beRefused(plan, 1);
-  assert.deepEqual(limiter.inspect('key')?.ban?.strikesAtMs, []);
 });
+
+/** Sends requests of a key whose quota is used up, until it is banned. Returns the length of the ban. */
+function getBanned(plan: Plan): number {
+  follow(plan, [0, 1, 'over_quota'], [2 * SECOND + 1, 19, 'over_quota'], [0, 1, 'banned']);
+  const { banEndMs = 0 } = limiter.inspect('key')?.ban ?? {};
+  return banEndMs - clock.nowMs();
+}
 
 test('each ban is 4 times as long as the one before, up to an hour', () => {
   const plan = strict();
@@ -135,114 +112,42 @@ test('each ban is 4 times as long as the one before, up to an hour', () => {
   }
 });
 
-for (const { laterMs, banMs } of [
-  { laterMs: DAY - 1, banMs: 4 * MINUTE },
-  { laterMs: DAY, banMs: MINUTE },
-]) {
-  test(`a ban that begins ${laterMs} ms after the end of the previous ban lasts ${banMs / MINUTE} minutes`, () => {
+test('a ban that begins 24 hours after the end of the previous ban is as short as the first', () => {
+  for (const [laterMs, banMs] of [
+    [DAY - 1, 4 * MINUTE],
+    [DAY, MINUTE],
+  ] as const) {
     const plan = strict({ graceMs: 0, after: 1 });
-    limiter.take('key', plan);
-    beRefused(plan, 1);
-    clock.advance(1);
-    assert.equal(limiter.take('key', plan).verdict, 'banned');
-    clock.advance(MINUTE);
-    // The first refusal after a ban never counts towards the next ban. The refusal a millisecond
-    // later counts, and causes the next ban.
-    clock.advance(laterMs - 1);
-    beRefused(plan, 1);
-    clock.advance(1);
-    const decision = limiter.take('key', plan);
-    assert.equal(decision.verdict, 'banned');
+    limiter.reset('key');
+    // The first refusal after a ban never counts towards the next ban, but the one after it does.
+    follow(plan, [0, 1, 'within_quota'], [0, 1, 'over_quota'], [1, 1, 'banned']);
+    follow(plan, [MINUTE + laterMs - 1, 1, 'over_quota'], [1, 1, 'banned']);
     assert.equal(limiter.inspect('key')?.ban?.banMs, banMs);
-  });
-}
-
-test('requests during a ban neither prolong the ban nor use quota', () => {
-  const plan = createPlan({ name: 'small', policies: [{ name: 'moment', quota: 2, windowMs: SECOND }] });
-  limiter.ban('key', MINUTE);
-  for (let leftMs = MINUTE; leftMs > 0; leftMs -= 500) {
-    for (let n = 0; n < 30; n++) {
-      const decision = limiter.take('key', plan);
-      assert.equal(decision.allowed, false);
-      assert.equal(decision.verdict, 'banned');
-      assert.equal(decision.retryAfterMs, leftMs);
-      assert.equal(decision.inForce.remaining, 0);
-    }
-    clock.advance(500);
   }
-  assert.equal(limiter.take('key', plan).inForce.remaining, 1);
-  assert.equal(limiter.inspect('key')?.ban, undefined);
 });
 
 test('if a used-up window resets after the ban ends, the key must wait for the window', () => {
   const plan = strict({ graceMs: 0, after: 1 });
-  limiter.take('key', plan);
-  beRefused(plan, 1);
-  clock.advance(1);
+  follow(plan, [0, 1, 'within_quota'], [0, 1, 'over_quota'], [1, 1, 'banned']);
   assert.equal(limiter.take('key', plan).retryAfterMs, 30 * DAY - 1);
   limiter.ban('key', 40 * DAY);
   assert.equal(limiter.take('key', plan).retryAfterMs, 40 * DAY);
 });
 
-test('a ban stays in force when the key changes to another plan, even one without bans', () => {
-  const plan = strict();
-  limiter.take('key', plan);
-  getBanned(plan);
-  assert.equal(limiter.take('key', createPlan({ name: 'other', policies: [perDay(9)] })).verdict, 'banned');
-  assert.equal(limiter.take('key', createPlan({ name: 'off', policies: [perDay(9)], ban: false })).verdict, 'banned');
-});
-
-test('a ban by hand does not make the next automatic ban longer, but an earlier automatic ban does', () => {
-  const plan = strict();
-  limiter.take('key', plan);
-  limiter.ban('key', 5 * MINUTE);
-  clock.advance(5 * MINUTE);
-  assert.equal(getBanned(plan), MINUTE);
-  limiter.ban('key', 5 * MINUTE);
-  clock.advance(5 * MINUTE);
-  assert.equal(getBanned(plan), 4 * MINUTE);
-});
-
-test('a key can be banned and unbanned by hand, whatever its plan says about bans; an address cannot', () => {
+test('an operator can ban a key whatever its plan says, end its bans, and forget it; addresses are not affected', () => {
   const plan = strict(false);
   limiter.take('key', plan);
   limiter.ban('key', MINUTE);
-  assert.equal(limiter.take('key', plan).verdict, 'banned');
+  follow(plan, [0, 1, 'banned']);
   limiter.unban('key');
-  assert.equal(limiter.take('key', plan).verdict, 'over_quota', 'unbanning refills no bucket');
+  follow(plan, [0, 1, 'over_quota']);
+  assert.equal(getBanned(strict()), MINUTE);
+  limiter.unban('key');
+  assert.equal(getBanned(strict()), MINUTE, 'the earlier ban is forgotten');
+  limiter.reset('key');
+  limiter.unban('unknown');
+  for (const key of ['key', 'unknown']) assert.equal(limiter.inspect(key), undefined);
   limiter.ban('192.0.2.2', MINUTE);
   const strangers = createPlan({ name: 'strangers', policies: [perDay(1)], partition: 'address' });
   assert.equal(limiter.take('192.0.2.2', strangers).verdict, 'within_quota');
 });
-
-test('unbanning a key erases its earlier bans, resetting it its whole state', () => {
-  const plan = strict();
-  limiter.take('key', plan);
-  getBanned(plan);
-  limiter.unban('key');
-  assert.equal(getBanned(plan), MINUTE);
-  limiter.reset('key');
-  limiter.ban('other', MINUTE);
-  limiter.unban('other');
-  limiter.unban('unknown');
-  for (const key of ['key', 'other', 'unknown']) assert.equal(limiter.inspect(key), undefined);
-  assert.equal(limiter.take('key', plan).verdict, 'within_quota');
-});
-
-function beRefused(plan: Plan, times: number): void {
-  for (let n = 0; n < times; n++) assert.equal(limiter.take('key', plan).verdict, 'over_quota');
-}
-
-/**
- * Sends requests of a key whose quota is used up, until the key is banned. Returns the length of
- * the ban.
- */
-function getBanned(plan: ReturnType<typeof strict>): number | undefined {
-  beRefused(plan, 1);
-  clock.advance(2 * SECOND + 1);
-  beRefused(plan, 19);
-  assert.equal(limiter.take('key', plan).verdict, 'banned');
-  const state = limiter.inspect('key')?.ban;
-  assert.equal(state?.banEndMs, clock.nowMs() + (state?.banMs ?? 0));
-  return state?.banMs;
-}

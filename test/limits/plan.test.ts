@@ -149,28 +149,21 @@ test('createPlan accepts the largest allowed numbers', () => {
   createPlan({ name: 'p', policies: [exact, printed, ...policiesNamed(30)], ban });
 });
 
-test('a cost above the smallest quota throws a RangeError, and so does a cost that is not a whole number', () => {
+test('an invalid cost, maxAddresses or length of a ban throws a RangeError that names the argument, and takes no tokens', () => {
   const limiter = createMemoryLimiter();
   const plan = createPlan({ name: 'p', policies: [perMinute(5), perDay(3)] });
-  limiter.take('key', plan);
-  for (const request of ['take', 'peek'] as const) {
-    assert.equal(limiter[request]('key', plan, 0).verdict, 'within_quota');
-    for (const cost of [4, 2 ** 32 + 1, 1.5, -1, Number.NaN, Number.POSITIVE_INFINITY]) {
-      assert.throws(() => limiter[request]('key', plan, cost), {
+  for (const wrong of [-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 1e300]) {
+    for (const request of ['take', 'peek'] as const) {
+      assert.throws(() => limiter[request]('key', plan, wrong), {
         name: 'RangeError',
-        message: new RegExp(`^cost: expected a whole number from 0 to [35], .*, not ${cost}$`),
+        message: `cost: expected a whole number from 0 to 5, the quota per minute, not ${wrong}`,
       });
     }
-  }
-  assert.equal(limiter.take('key', plan, 2).inForce.remaining, 0, 'the calls that threw took no tokens');
-});
-
-test('an invalid maxAddresses and an invalid length of a ban throw a RangeError that names the argument', () => {
-  for (const wrong of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 1e300]) {
     assert.throws(() => createMemoryLimiter({ maxAddresses: wrong }), {
       name: 'RangeError',
       message: /^maxAddresses: /,
     });
-    assert.throws(() => createMemoryLimiter().ban('key', wrong), { name: 'RangeError', message: /^ms: / });
+    assert.throws(() => limiter.ban('key', wrong), { name: 'RangeError', message: /^ms: / });
   }
+  assert.equal(limiter.take('key', plan, 3).inForce.remaining, 0);
 });

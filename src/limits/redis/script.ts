@@ -26,7 +26,7 @@ for i = 1, count do
   if kind == 'continuous' then
     local elapsed = math.min(math.max(0, now - at), ms)
     taken, at, unit = math.max(0, math.min(taken, quota * ms) - elapsed * quota), now, ms
-  elseif taken == 0 or at <= now then
+  elseif at <= now then
     taken, at = 0, now + ms
     if kind == 'utc' then at = at - math.fmod(now + offset, ms) end
   elseif at > now + ms then

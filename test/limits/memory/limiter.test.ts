@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createPlan, type Decision, perDay, perMinute } from 'store-orders/limiter';
+import { createPlan, perDay, perMinute } from 'store-orders/limiter';
 import { createManualClock } from 'store-orders/testing';
 import { createStatefulLimiter } from '../../../dist/limits/memory/limiter.js';
 
@@ -13,11 +13,6 @@ const strangers = createPlan({ name: 'strangers', policies: [perMinute(3)], part
 function start(maxAddresses?: number) {
   const clock = createManualClock();
   return { clock, limiter: createStatefulLimiter({ clock, ...(maxAddresses === undefined ? {} : { maxAddresses }) }) };
-}
-
-/** Returns all values of a decision, however the decision stores them. */
-function printed(decision: Decision): unknown {
-  return JSON.parse(JSON.stringify(decision));
 }
 
 for (const strangersCount of [20_000, 200_000]) {
@@ -74,54 +69,4 @@ test('requests of other keys remove the expired state of a key, but no state tha
     assert.equal(limiter.inspect(`open ${n}`)?.buckets.length, 1);
     assert.equal(limiter.take(`banned ${n}`, month).verdict, 'banned');
   }
-});
-
-test('a bucket is removed once its window is over, and not a millisecond earlier', () => {
-  for (const [afterMs, isKept] of [
-    [DAY_MS - 1, true],
-    [DAY_MS, false],
-  ] as const) {
-    const { clock, limiter } = start();
-    limiter.take('key', daily);
-    clock.advance(afterMs);
-    for (let n = 0; n < 3; n++) limiter.take(`other ${n}`, daily);
-    assert.equal(limiter.inspect('key') !== undefined, isKept);
-  }
-});
-
-test('a second ban is longer than the first, even if other keys made requests after the first ban ended', () => {
-  const { clock, limiter } = start();
-  const policies = [{ name: 'moment', quota: 1, windowMs: 5_000 }];
-  const plan = createPlan({ name: 'moments', policies, ban: { after: 1, graceMs: 0 } });
-  for (const banMs of [MINUTE_MS, 4 * MINUTE_MS]) {
-    for (let n = 0; n < 2; n++) limiter.take('key', plan);
-    clock.advance(1);
-    assert.equal(limiter.take('key', plan).retryAfterMs, banMs);
-    clock.advance(banMs);
-    for (let n = 0; n < 9; n++) limiter.take(`other ${n}`, plan);
-  }
-});
-
-test('restoring a bucket from which no tokens were taken has no effect', () => {
-  const { clock, limiter } = start();
-  const bucket = { name: 'day', windowMs: DAY_MS, refill: 'interval', taken: 0, atMs: clock.nowMs() + 5 } as const;
-  limiter.restore('key', { buckets: [bucket] });
-  const { inForce, nowMs } = limiter.take('key', daily);
-  assert.deepEqual([inForce.remaining, inForce.resetAtMs], [1, nowMs + DAY_MS]);
-});
-
-test('the windows, refusals and bans of a key can be saved as JSON and restored after a restart', () => {
-  const { clock, limiter } = start();
-  const plan = createPlan({ name: 'p', policies: [perDay(1)], ban: { after: 3, graceMs: 0 } });
-  const takes = [0, 0, 1, 1, 1, 500, 60_000, 0, 1, 1];
-  let state: ReturnType<typeof limiter.inspect>;
-  for (const afterMs of takes) {
-    clock.advance(afterMs);
-    const restarted = createStatefulLimiter({ clock });
-    if (state !== undefined) restarted.restore('key', JSON.parse(JSON.stringify(state)));
-    assert.deepEqual(printed(restarted.take('key', plan)), printed(limiter.take('key', plan)));
-    state = restarted.inspect('key');
-    assert.deepEqual(state, limiter.inspect('key'));
-  }
-  assert.equal(limiter.inspect('key')?.ban?.level, 1, 'the requests of this test have banned the key');
 });

@@ -120,11 +120,3 @@ test('a decision keeps its values however late it is read, and JSON.stringify pr
   assert.equal(decision.windows, decision.windows);
   assert.equal(decision.inForce, decision.windows[1]);
 });
-
-test('each decision has the current utcOffsetMs of the clock, even if the offset changes within a millisecond', () => {
-  let utcOffsetMs = 0;
-  const limiter = createMemoryLimiter({ clock: { nowMs: () => 5, utcOffsetMs: () => utcOffsetMs } });
-  const early = limiter.take('key', nine);
-  utcOffsetMs = 7_000;
-  assert.deepEqual([early.utcOffsetMs, limiter.take('key', nine).utcOffsetMs], [0, 7_000]);
-});

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { beforeEach, mock, test } from 'node:test';
+import { beforeEach, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createPlan, PLANS, perDay } from 'store-orders/limiter';
 import { createRedisLimiter, type SendCommand } from 'store-orders/redis';
 import { createManualClock } from 'store-orders/testing';
@@ -156,30 +157,41 @@ test('the record of a key in Redis expires when nothing in it counts any more, a
   assert.deepEqual(await client.keys('*'), []);
 });
 
-test('decisions use the clock of the Redis server, however wrong the clock of this process is', { skip }, async () => {
+test('decisions use the clock of the Redis server, however wrong the clock of this process is', { skip }, async (t) => {
   const real = performance.now.bind(performance);
   for (const wrongMs of [-3_600_000, 3_600_000]) {
-    const mocked = mock.method(performance, 'now', () => real() + wrongMs);
-    try {
-      const limiter = patient();
-      await limiter.take('warm', daily);
-      await ran();
-      const { nowMs } = await limiter.take(`customer ${wrongMs}`, daily);
-      const [seconds] = await client.time();
-      assert.ok(Math.abs(Number(seconds) * 1_000 - nowMs) < 60_000);
-      assert.equal((await ran())['evalsha'], 1, 'one call is enough once the offset of the server clock is known');
-    } finally {
-      mocked.mock.restore();
-    }
+    t.mock.method(performance, 'now', () => real() + wrongMs);
+    const { nowMs } = await patient().take(`customer ${wrongMs}`, daily);
+    const [seconds] = await client.time();
+    assert.ok(Math.abs(Number(seconds) * 1_000 - nowMs) < 60_000);
   }
+});
+
+test('without the cache of refusals, ten limiters together ban a key at exactly its 20th refusal that counts', {
+  skip,
+}, async (t) => {
+  const clients = Array.from({ length: 10 }, () => client.duplicate());
+  t.after(() => clients.map((one) => one.disconnect()));
+  const limiters = clients.map((one) =>
+    patient({ send: (command: readonly [string, ...string[]]) => one.call(...command), refusalCacheMs: 0 }),
+  );
+  const plan = createPlan({ name: 'strict', policies: [perDay(1)], ban: { graceMs: 1 } });
+  for (let n = 0; n < 2; n++) await patient().take('abuser', plan);
+  await sleep(10);
+  const decisions = await Promise.all(
+    Array.from({ length: 200 }, (_, index) => limiters[index % 10]?.take('abuser', plan) ?? assert.fail()),
+  );
+  // The refusal that starts the ban has the verdict "banned".
+  assert.equal(decisions.filter(({ verdict }) => verdict === 'over_quota').length, 19);
+  assert.equal(decisions.filter(({ verdict }) => verdict === 'banned').length, 181);
+  assert.equal(new Set(decisions.map(({ inForce }) => inForce.resetAtMs)).size, 1);
 });
 
 test('an invalid cost or option throws an error that names the argument', () => {
   const none: SendCommand = () => Promise.reject(new Error('unused'));
   const limiter = createRedisLimiter({ send: none });
-  for (const cost of [3, 1.5, -1]) {
-    assert.throws(() => limiter.take('key', daily, cost), { name: 'RangeError', message: /^cost: / });
-    assert.throws(() => limiter.peek('key', daily, cost), { name: 'RangeError', message: /^cost: / });
+  for (const method of ['take', 'peek'] as const) {
+    assert.throws(() => limiter[method]('key', daily, 3), { name: 'RangeError', message: /^cost: / });
   }
   for (const [option, name, value] of [
     ['send', 'TypeError', undefined],

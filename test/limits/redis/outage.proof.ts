@@ -115,18 +115,6 @@ test('of a ban that Redis has received and one that it has not, the later end co
   }
 });
 
-test('when an outage ends, the limiter replaces the record of a key in Redis if the record has the wrong type', {
-  skip,
-}, async () => {
-  await limiter.take('customer', strict);
-  const [name = ''] = await client.keys('*');
-  await cut.cutOff(limiter, strict);
-  await client.del(name);
-  await client.lpush(name, 'x');
-  await cut.join(limiter);
-  assert.equal((await limiter.take('customer', strict)).verdict, 'within_quota');
-});
-
 const QUOTA = 4;
 const WINDOW_MS = 1_000;
 const PROCESSES = 3;

@@ -75,23 +75,3 @@ test('a record can be read with redis-cli', { skip }, async () => {
   const text = await client.eval("return cjson.encode(cmsgpack.unpack(redis.call('GET', KEYS[1])))", 1, name);
   assert.match(`${text}`, /^\[false,"minute 60000 interval",1,\d{13},"day 86400000 interval",1,\d{13}\]$/);
 });
-
-/** The record of a key as version 0.1.0 stored it: `take('customer', PLANS.free)`, twice. */
-const RECORD_OF_0_1_0 = {
-  name: 'store-orders:tsRYY4deNEh8o8FV7RRe_hKnRYHie-_sWqZhuO6Mpt0',
-  value:
-    'AAAAAAAAAEAAoGwWVCB6QgAAAAAAAABAAKCGbaYgekIAAAAAAABOQAAAAAAATO1AAAAAAAAAQI9AAAAAAHCZlEEAPTJ8MjAgNjAwMDAgMjAwMCA2MDAwMCA0IDM2MDAwMDAgODY0MDAwMDAgMXxtaW51dGUgNjAwMDAgaW50ZXJ2YWwgNjAgZmlyc3Q7ZGF5IDg2NDAwMDAwIGludGVydmFsIDEwMDAgZmlyc3Q7',
-};
-
-test('the record of version 0.1.0 is neither read nor changed, so both versions can run side by side', {
-  skip,
-}, async () => {
-  const { name, value } = RECORD_OF_0_1_0;
-  const bytes = Buffer.from(value, 'base64');
-  await client.set(name, bytes);
-  const limiter = open();
-  assert.equal((await limiter.take('customer', PLAN)).windows[0]?.remaining, 59);
-  assert.deepEqual(await client.getBuffer(name), bytes);
-  await limiter.reset('customer');
-  assert.deepEqual(await client.keys('*'), [name]);
-});

@@ -95,3 +95,10 @@ export const anyMs = fc.oneof(
   { weight: 12, arbitrary: forwardMs },
   { weight: 1, arbitrary: fc.integer({ min: -90, max: -1 }) },
 );
+
+/** Generates the names of the record. Each is as frequent as its number says. */
+export function weighted<Name extends string>(weights: Readonly<Record<Name, number>>): fc.Arbitrary<Name> {
+  return fc.oneof(
+    ...(Object.keys(weights) as Name[]).map((name) => ({ weight: weights[name], arbitrary: fc.constant(name) })),
+  );
+}

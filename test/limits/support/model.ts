@@ -1,15 +1,16 @@
-import type { Plan } from 'store-orders/limiter';
+import type { Clock, Decision, Plan } from 'store-orders/limiter';
 
 type QuotaPolicy = Plan['policies'][number];
+type WindowState = Decision['inForce'];
 
 /**
  * A slow and simple model of the limiter. It logs what happens in each window, and replays the
  * whole log for every call. It does not know how the limiter stores its state.
  */
 export interface Model {
-  take(key: string, plan: Plan, cost: number, instant: Instant): Answer;
-  peek(key: string, plan: Plan, cost: number, instant: Instant): Answer;
-  ban(key: string, ms: number, nowMs: number): void;
+  take(key: string, plan: Plan, cost: number): Decision;
+  peek(key: string, plan: Plan, cost: number): Decision;
+  ban(key: string, ms: number): void;
   unban(key: string): void;
   reset(key: string): void;
 }
@@ -17,24 +18,6 @@ export interface Model {
 interface Instant {
   readonly nowMs: number;
   readonly utcOffsetMs: number;
-}
-
-export interface Answer {
-  readonly key: string;
-  readonly plan: Plan;
-  readonly cost: number;
-  readonly allowed: boolean;
-  readonly verdict: 'within_quota' | 'over_quota' | 'banned';
-  readonly retryAfterMs: number;
-  readonly windows: readonly AnsweredWindow[];
-  readonly inForce: AnsweredWindow;
-}
-
-export interface AnsweredWindow {
-  readonly name: string;
-  readonly remaining: number;
-  readonly resetAtMs: number;
-  readonly refillAtMs: number;
 }
 
 /**
@@ -60,83 +43,76 @@ interface Key {
   forgetAtMs: number;
 }
 
-export function createModel(): Model {
+export function createModel(clock: Clock): Model {
   const keys = new Map<string, Key>();
-  const bucketKey = (key: string, plan: Plan) => (plan.partition === 'address' ? `address ${key}` : `key ${key}`);
-  const find = (name: string): Key => keys.get(name) ?? newKey();
+  const instant = () => ({ nowMs: clock.nowMs(), utcOffsetMs: clock.utcOffsetMs() });
+
+  function find(key: string, partition: Plan['partition'] = 'key'): Key {
+    const name = `${partition} ${key}`;
+    const state = keys.get(name) ?? newKey();
+    keys.set(name, state);
+    return state;
+  }
 
   return {
-    take(key, plan, cost, instant) {
-      const state = find(bucketKey(key, plan));
-      keys.set(bucketKey(key, plan), state);
-      return take(state, key, plan, cost, instant);
-    },
-    peek: (key, plan, cost, instant) => take(structuredClone(find(bucketKey(key, plan))), key, plan, cost, instant),
-    ban(key, ms, nowMs) {
-      const state = find(`key ${key}`);
-      keys.set(`key ${key}`, state);
-      state.refusals = [];
-      state.banMs = ms;
-      state.banEndMs = nowMs + ms;
-    },
-    unban: (key) => keys.set(`key ${key}`, { ...newKey(), logs: find(`key ${key}`).logs }),
+    take: (key, plan, cost) => take(find(key, plan.partition), key, plan, cost, instant()),
+    peek: (key, plan, cost) => take(structuredClone(find(key, plan.partition)), key, plan, cost, instant()),
+    ban: (key, ms) => Object.assign(find(key), { refusals: [], banMs: ms, banEndMs: clock.nowMs() + ms }),
+    unban: (key) => Object.assign(find(key), { ...newKey(), logs: find(key).logs }),
     reset: (key) => keys.delete(`key ${key}`),
   };
 }
 
 function newKey(): Key {
-  return {
-    logs: new Map(),
-    refusals: [],
-    banEndMs: 0,
-    banMs: 0,
-    level: 0,
-    forgetAtMs: 0,
-  };
+  return { logs: new Map(), refusals: [], banEndMs: 0, banMs: 0, level: 0, forgetAtMs: 0 };
 }
 
-function take(state: Key, key: string, plan: Plan, cost: number, instant: Instant): Answer {
+function take(state: Key, key: string, plan: Plan, cost: number, instant: Instant): Decision {
   const { nowMs } = instant;
   for (const [name, log] of state.logs) if (isOver(log, nowMs)) state.logs.delete(name);
   const found = plan.policies.map((policy) => look(state, policy, cost, instant));
   forgetAndClamp(state, plan, nowMs);
 
   const refusing = found.filter((window) => !window.fits);
-  const passes = refusing.length === 0 && state.banEndMs === 0;
-  if (cost > 0 && passes) state.refusals = [];
-  if (cost > 0 && !passes && state.banEndMs === 0) refuse(state, plan, nowMs);
+  const allowed = refusing.length === 0 && state.banEndMs === 0;
+  if (cost > 0 && allowed) state.refusals = [];
+  if (cost > 0 && !allowed && state.banEndMs === 0) refuse(state, plan, nowMs);
   const isBanned = state.banEndMs > 0;
 
   for (const { policy, isAhead } of found) {
     const log = state.logs.get(nameOf(policy)) ?? [];
-    if (passes && cost > 0) state.logs.set(nameOf(policy), [...log, { policy, instant, tokens: cost }]);
-    else if (isAhead) state.logs.set(nameOf(policy), [...log, { policy, instant, tokens: 0 }]);
+    const tokens = allowed ? cost : 0;
+    if (tokens > 0 || isAhead) state.logs.set(nameOf(policy), [...log, { policy, instant, tokens }]);
   }
   const retryAtMs = Math.max(nowMs, state.banEndMs, ...refusing.map((window) => window.fitsAtMs));
-  const windows = lookAtAll(state, plan, cost, instant);
+  const windows = plan.policies.map((policy) => look(state, policy, cost, instant));
   return {
     key,
     plan,
     cost,
-    allowed: passes,
-    verdict: passes ? 'within_quota' : isBanned ? 'banned' : 'over_quota',
+    allowed,
+    verdict: allowed ? 'within_quota' : isBanned ? 'banned' : 'over_quota',
+    ...instant,
     retryAfterMs: retryAtMs - nowMs,
-    windows: windows.map(({ window }) => window),
-    inForce: isBanned ? inForceDuringBan(state, plan, cost, instant, retryAtMs) : inForceOf(windows, passes),
+    windows: windows.map(shown),
+    inForce: isBanned ? inForceDuringBan(state, plan, cost, instant, retryAtMs) : inForceOf(windows, allowed),
   };
 }
 
-function lookAtAll(state: Key, plan: Plan, cost: number, instant: Instant) {
-  return plan.policies.map((policy) => {
-    const { fits, remaining, resetAtMs, refillAtMs } = look(state, policy, cost, instant);
-    return { fits, window: { name: policy.name, remaining, resetAtMs, refillAtMs } };
-  });
+type Look = ReturnType<typeof look>;
+
+function shown({ policy, remaining, resetAtMs, refillAtMs }: Look): WindowState {
+  return { policy, remaining, resetAtMs, refillAtMs };
 }
 
-function inForceOf(windows: ReturnType<typeof lookAtAll>, passed: boolean): AnsweredWindow {
+function inForceOf(windows: readonly Look[], passed: boolean): WindowState {
   const refusing = windows.filter(({ fits }) => !fits && !passed);
-  if (refusing.length > 0) return lastToReset(refusing.map(({ window }) => window));
-  return leastRemaining(windows.map(({ window }) => window));
+  const least = Math.min(...windows.map(({ remaining }) => remaining));
+  const eligible = refusing.length > 0 ? refusing : windows.filter(({ remaining }) => remaining === least);
+  const latestMs = Math.max(...eligible.map(({ resetAtMs }) => resetAtMs));
+  const [last] = eligible.filter(({ resetAtMs }) => resetAtMs === latestMs);
+  if (last === undefined) throw new Error('a plan needs at least one window');
+  return shown(last);
 }
 
 /**
@@ -144,20 +120,9 @@ function inForceOf(windows: ReturnType<typeof lookAtAll>, passed: boolean): Answ
  * millisecond before the next request can pass. The window is reported without remaining tokens.
  */
 function inForceDuringBan(state: Key, plan: Plan, cost: number, { utcOffsetMs }: Instant, passesAtMs: number) {
-  const windows = lookAtAll(state, plan, cost, { nowMs: passesAtMs - 1, utcOffsetMs });
+  const last = { nowMs: passesAtMs - 1, utcOffsetMs };
+  const windows = plan.policies.map((policy) => look(state, policy, cost, last));
   return { ...inForceOf(windows, false), remaining: 0, resetAtMs: passesAtMs, refillAtMs: passesAtMs };
-}
-
-function lastToReset(windows: readonly AnsweredWindow[]): AnsweredWindow {
-  const latestMs = Math.max(...windows.map((window) => window.resetAtMs));
-  const last = windows.find((window) => window.resetAtMs === latestMs);
-  if (last === undefined) throw new Error('a plan needs at least one window');
-  return last;
-}
-
-function leastRemaining(windows: readonly AnsweredWindow[]): AnsweredWindow {
-  const least = Math.min(...windows.map((window) => window.remaining));
-  return lastToReset(windows.filter((window) => window.remaining === least));
 }
 
 function look(state: Key, policy: QuotaPolicy, cost: number, instant: Instant) {

@@ -7,11 +7,6 @@ export interface Link {
   toPort: number;
   /** Returns the delay of the next bytes, in each direction. */
   delayMs: () => number;
-  /**
-   * If `isOn`, holds back all bytes in both directions. Otherwise sends the held bytes on. As with
-   * TCP, no byte is lost.
-   */
-  blackhole(isOn: boolean): void;
   /** Resets all connections. */
   reset(): void;
   stop(): void;
@@ -20,8 +15,6 @@ export interface Link {
 /** Starts a proxy between clients and the server at `toPort`. */
 export async function startLink(toPort: number): Promise<Link> {
   const sockets = new Set<Socket>();
-  const held: (() => void)[] = [];
-  let isHolding = false;
 
   function pass(from: Socket, to: Socket): void {
     const queue: { readonly bytes: Buffer; readonly dueMs: number }[] = [];
@@ -39,10 +32,8 @@ export async function startLink(toPort: number): Promise<Link> {
           setTimeout(deliver, leftMs);
           return;
         }
-        const { bytes } = next;
         queue.shift();
-        if (isHolding) held.push(() => to.write(bytes));
-        else to.write(bytes);
+        to.write(next.bytes);
       }
     }
     from.on('error', () => {});
@@ -62,10 +53,6 @@ export async function startLink(toPort: number): Promise<Link> {
     port: await listenOnFreePort(server),
     toPort,
     delayMs: () => 0,
-    blackhole(isOn) {
-      isHolding = isOn;
-      if (!isOn) for (const write of held.splice(0)) write();
-    },
     reset() {
       for (const socket of sockets) socket.resetAndDestroy();
     },
