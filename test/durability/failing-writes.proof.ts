@@ -1,75 +1,37 @@
 import assert from 'node:assert/strict';
 import { copyFileSync, mkdirSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { before, describe, type TestContext, test } from 'node:test';
-import { createSqliteOrderStore, openSqliteDatabase } from 'store-orders/sqlite';
-import { issueKey } from '../server/support/program.js';
+import { type RunningServer, startServer } from '../server/support/program.js';
 import { someOf } from '../support/rounds.js';
-import { temporaryFile } from '../support/temporary-file.js';
-import { cancelling, orderId } from './support/cancelling-process.js';
-import { type Cancelled, cancelAtServer } from './support/cancelling-server.js';
-import { type Answer, answersIn, cancelledIn, DATABASE, lostIn } from './support/reopened.js';
-import { ANSWERS, cannotTrace, trace } from './support/system-calls.js';
+import { temporaryDirectory, temporaryFile } from '../support/temporary-file.js';
+import { createClient } from './support/client.js';
+import { reopen } from './support/found.js';
+import { createOrderFile, type OrderFile } from './support/order-file.js';
+import { cannotTrace } from './support/system-calls.js';
 
-interface Job {
-  readonly file: string;
-  /** Whether the file is new, without orders and without a key. */
-  readonly isNew: boolean;
-  readonly apiKey: string;
-  /** The file to which strace writes its record of system calls. */
-  readonly record: string;
-  /** Further options of strace, such as the calls that should fail. */
-  readonly options: readonly string[];
-}
-
-/**
- * A process that cancels orders and is then killed. It cancels most orders one by one, so that each
- * of these cancels has an fsync of its own.
- */
-interface Workload {
-  readonly name: string;
-  /** How many orders the process cancels. */
-  readonly cancels: number;
-  run(t: TestContext, job: Job): Promise<Cancelled>;
-}
-
-/** The longest that the process may run. It needs a fraction of this time. */
+const DATABASE = 'store-orders.db';
+/** The longest that a server may run. It needs a fraction of this time. */
 const DEADLINE_MS = 5_000;
+const CANCELS = 72;
+/** These cancels are sent four at a time and the others one by one, so that the failure hits both kinds. */
+const TOGETHER = { from: 10, to: 42 };
 
-const WORKLOADS: readonly Workload[] = [
-  {
-    name: 'a store',
-    cancels: 90,
-    async run(_, { file, isNew, record, options }) {
-      // Some cancels are sent one by one and others in groups, so that the failure hits both kinds.
-      // The last cancels show whether the process keeps working.
-      const command = cancelling(file, [
-        ...(isNew ? [{ put: [0, 90] } as const] : []),
-        { cancel: [0, 10], atOnce: 1 },
-        { cancel: [10, 40], atOnce: 4 },
-        { cancel: [40, 90], atOnce: 1 },
-        'close',
-      ]);
-      const folder = dirname(file);
-      const { exitCode, signal, errors } = await trace({ folder, record, command, options, deadlineMs: DEADLINE_MS });
-      const wentOn = exitCode === 0 || signal === 'SIGKILL';
-      assert.ok(wentOn || (exitCode !== null && exitCode > 0), `ended with ${signal} ${errors}`);
-      return { answers: answersIn(readFileSync(join(folder, ANSWERS), 'utf8')), again: [], wentOn };
-    },
-  },
-  {
-    name: 'a server',
-    cancels: 65,
-    run: (t, { file, isNew, apiKey, record, options }) =>
-      cancelAtServer(t, {
-        file,
-        apiKey: isNew ? undefined : apiKey,
-        ids: Array.from({ length: 65 }, (_, number) => orderId(number)),
-        under: ['strace', '--daemonize=grandchild', '-f', '--seccomp-bpf', '-o', record, ...options],
-        deadlineMs: DEADLINE_MS,
-      }),
-  },
-];
+/** What a server did while system calls failed. */
+interface Life {
+  /** The calls that failed, in strace's syntax. */
+  readonly failing: string;
+  /** How many calls failed. */
+  readonly failed: number;
+  /** Whether the server has started. */
+  readonly served: boolean;
+  /** Whether each cancel was carried out. If not, it got 503. */
+  readonly outcomes: readonly boolean[];
+  /** Whether the refused cancels were carried out when they were sent again. */
+  readonly again: readonly boolean[];
+  /** The number of orders that are cancelled although every request to cancel them got 503. */
+  readonly unpromised: number;
+}
 
 /**
  * The system calls that are made to fail, in strace's syntax. strace counts the calls of each
@@ -78,104 +40,132 @@ const WORKLOADS: readonly Workload[] = [
 const WRITES = 'inject=pwrite64,write,ftruncate';
 const SYNCS = 'inject=fsync,fdatasync';
 
-for (const { name, run: runWorkload, cancels } of WORKLOADS) {
-  describe(`${name} whose system calls fail`, { skip: cannotTrace() }, () => {
-    const fullFile = temporaryFile();
-    let apiKey = '';
+describe('a server whose system calls fail', { skip: cannotTrace() }, () => {
+  let orders: OrderFile;
+  let ids: readonly bigint[];
 
-    before(async () => {
-      const database = openSqliteDatabase(fullFile);
-      await createSqliteOrderStore(database).put(
-        Array.from({ length: 4_000 }, (_, number) => ({ id: orderId(number) })),
-      );
-      const issued = await issueKey(dirname(fullFile), 'business', '--db', fullFile);
-      apiKey = issued.key;
-      database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
-      database.close();
+  before(async () => {
+    orders = await createOrderFile(temporaryDirectory(), 2_000);
+    // The ids are spread, so that a commit writes many pages.
+    const all = orders.next(2_000);
+    ids = Array.from({ length: CANCELS }, (_, index) => all[(index * 1_237) % all.length] ?? 0n);
+  });
+
+  /**
+   * Runs a server whose system calls on its files fail, kills it, and compares its replies with what
+   * is stored afterwards.
+   */
+  async function live(t: TestContext, failing: string, { isNew = false } = {}): Promise<Life> {
+    const cwd = temporaryFile();
+    const [file, record] = [join(cwd, DATABASE), `${cwd}.strace`];
+    mkdirSync(cwd);
+    if (!isNew) copyFileSync(join(orders.cwd, DATABASE), file);
+    const paths = [cwd, file, `${file}-wal`, `${file}-journal`].flatMap((path) => ['-P', path]);
+    const under = ['strace', '--daemonize=grandchild', '-f', '--seccomp-bpf', '-o', record, ...paths, '-e', failing];
+    const startMs = performance.now();
+    const server = await startServer(t, { cwd, under }, '--log', 'events').catch((reason) => {
+      assert.match(String(reason), /the server ended with [1-9]/);
+      assert.ok(performance.now() - startMs < DEADLINE_MS);
+      return undefined;
+    });
+    const { promised, ...seen } = server === undefined || isNew ? NOTHING : await cancelAll(server);
+    if (isNew) assert.equal((await server?.get('none'))?.status ?? 401, 401);
+    await server?.stop('SIGKILL');
+    const failed = readFileSync(record, 'latin1').split('(INJECTED)').length - 1;
+    const { cancelled } = reopen(file);
+    assert.deepEqual(
+      promised.filter((id) => !cancelled.has(id)),
+      [],
+      failing,
+    );
+    return { failing, failed, served: server !== undefined, ...seen, unpromised: cancelled.size - promised.length };
+  }
+
+  const NOTHING = { promised: [], outcomes: [], again: [] };
+
+  /** Cancels the orders, then those again that were refused, and requests the list. */
+  async function cancelAll(server: RunningServer) {
+    const late = setTimeout(() => server.child.kill('SIGKILL'), DEADLINE_MS);
+    const clients = Array.from({ length: 4 }, () => createClient(server.url, orders.key.key));
+    const [first] = clients;
+    assert.ok(first);
+    async function cancel(id: bigint, client = first): Promise<boolean> {
+      assert.ok(client);
+      const { status, headers, body } = await client.cancel(id);
+      if (status === 204) return true;
+      assert.deepEqual([status, JSON.parse(body).code, headers['retry-after']], [503, 'service_unavailable', '1']);
+      return false;
+    }
+    try {
+      const outcomes: boolean[] = [];
+      while (outcomes.length < CANCELS) {
+        const at = outcomes.length;
+        const group = ids.slice(at, at + (at >= TOGETHER.from && at < TOGETHER.to ? clients.length : 1));
+        outcomes.push(...(await Promise.all(group.map((id, index) => cancel(id, clients[index])))));
+      }
+      const refused = ids.filter((_, index) => outcomes[index] === false);
+      const again: boolean[] = [];
+      for (const id of refused) again.push(await cancel(id));
+      assert.equal((await first.list()).status, 200);
+      const promised = [...ids.filter((_, at) => outcomes[at]), ...refused.filter((_, at) => again[at])];
+      return { promised, outcomes, again };
+    } finally {
+      for (const client of clients) client.close();
+      clearTimeout(late);
+    }
+  }
+
+  for (const { title, calls, errors } of [
+    { title: 'a write', calls: WRITES, errors: ['EIO', 'ENOSPC'] },
+    { title: 'an fsync', calls: SYNCS, errors: ['EIO'] },
+  ]) {
+    const failing = (when: number, more = '') => `${calls}:error=${errors[when % errors.length]}:when=${when}${more}`;
+
+    test(`when ${title} fails, at most one cancel per failed call is refused, and the server keeps working`, async (t) => {
+      const lives = await twoAtATime(someOf(t, 60), (n) => live(t, failing(n)));
+      t.diagnostic(figuresOf(lives));
+      for (const { failing, failed, served, outcomes, again, unpromised } of lives) {
+        assert.ok(failed > 0, failing);
+        assert.ok(outcomes.filter((done) => !done).length <= failed && !again.includes(false), failing);
+        assert.equal(unpromised, 0, failing);
+        if (served) assert.equal(outcomes.at(-1), true, failing);
+      }
+      // One server is allowed to end early: if the first system call fails, it may be unable to open
+      // the file.
+      assert.ok(lives.filter(({ served }) => served).length >= lives.length - 1);
     });
 
-    /**
-     * Runs the process while system calls on its files fail, and compares its replies with what is
-     * stored afterwards.
-     */
-    async function run(t: TestContext, failing: string, { isNew = false } = {}) {
-      const folder = temporaryFile();
-      const [file, record] = [join(folder, DATABASE), `${folder}.strace`];
-      mkdirSync(folder);
-      if (!isNew) copyFileSync(fullFile, file);
-      const options = [folder, file, `${file}-wal`, `${file}-journal`].flatMap((path) => ['-P', path]);
-      const job = { file, isNew, apiKey, record, options: [...options, '-e', failing] };
-      const { answers, again, wentOn } = await runWorkload(t, job);
-      const failed = readFileSync(record, 'latin1').split('(INJECTED)').length - 1;
-      const promised = [...answers, ...again].filter(({ outcome }) => outcome === 'cancelled');
-      assert.deepEqual(await lostIn(file, [...answers, ...again]), [], failing);
-      return { failing, answers, again, wentOn, failed, unpromised: cancelledIn(file).size - promised.length };
-    }
+    test(`when ${title} and all later ones fail, every cancel from then on is refused`, async (t) => {
+      const lives = await twoAtATime([2, 5, 9, 20], (n) => live(t, failing(n, '+')));
+      t.diagnostic(figuresOf(lives));
+      for (const { failing, failed, served, outcomes, again, unpromised } of lives) {
+        assert.ok(failed > 1 && served, failing);
+        const firstRefused = outcomes.indexOf(false);
+        assert.ok(firstRefused >= 0 && !outcomes.slice(firstRefused).includes(true), failing);
+        assert.ok(!again.includes(true), failing);
+        // A refused cancel may still be in the file, if its fsync failed and nothing overwrote its
+        // data.
+        assert.ok(unpromised <= 1, failing);
+      }
+    });
 
-    for (const { title, calls, errors } of [
-      { title: 'a write', calls: WRITES, errors: ['EIO', 'ENOSPC'] },
-      { title: 'an fsync', calls: SYNCS, errors: ['EIO'] },
-    ]) {
-      const failing = (when: number, more = '') => `${calls}:error=${errors[when % errors.length]}:when=${when}${more}`;
+    test(`when ${title} fails while the file is created, the file can still be opened afterwards`, async (t) => {
+      const lives = await twoAtATime(someOf(t, 8), (n) => live(t, failing(n), { isNew: true }));
+      t.diagnostic(figuresOf(lives));
+      for (const { failing, failed } of lives) assert.ok(failed > 0, failing);
+    });
+  }
+});
 
-      test(`when ${title} fails, at most one cancel per failed call is rejected, and the process keeps working`, async (t) => {
-        const runs = await twoAtATime(someOf(t, 60), (n) => run(t, failing(n)));
-        t.diagnostic(JSON.stringify(figuresOf(runs)));
-        for (const { failing, answers, again, wentOn, failed, unpromised } of runs) {
-          assert.ok(failed > 0, failing);
-          assert.equal(answers.length, wentOn ? cancels : 0, failing);
-          const others = answers.filter(({ outcome }) => outcome !== 'cancelled');
-          assert.ok(others.length <= failed && others.every(isRejected), failing);
-          assert.ok(
-            again.every(({ outcome }) => outcome === 'cancelled'),
-            failing,
-          );
-          assert.equal(unpromised, 0, failing);
-          if (wentOn) assert.equal(answers.at(-1)?.outcome, 'cancelled', failing);
-        }
-        // One process is allowed to end early: if the first system call fails, the process may be
-        // unable to open the file.
-        assert.ok(runs.filter(({ wentOn }) => wentOn).length >= runs.length - 1);
-      });
-
-      test(`when ${title} and all later ones fail, every cancel from then on is rejected`, async (t) => {
-        const runs = await twoAtATime([2, 5, 9, 20], (n) => run(t, failing(n, '+')));
-        t.diagnostic(JSON.stringify(figuresOf(runs)));
-        for (const { failing, answers, again, wentOn, failed, unpromised } of runs) {
-          assert.ok(failed > 1 && wentOn && answers.length === cancels, failing);
-          const firstRejected = answers.findIndex(isRejected);
-          assert.ok(firstRejected >= 0 && answers.slice(firstRejected).every(isRejected), failing);
-          assert.ok(again.every(isRejected), failing);
-          // A rejected cancel may still be in the file, if its fsync failed and nothing overwrote
-          // its data.
-          assert.ok(unpromised <= 1, failing);
-        }
-      });
-
-      test(`when ${title} fails while the file is created, the file can still be opened afterwards`, async (t) => {
-        const runs = await twoAtATime(someOf(t, 8), (n) => run(t, failing(n), { isNew: true }));
-        t.diagnostic(JSON.stringify(figuresOf(runs)));
-        for (const { failing, failed } of runs) assert.ok(failed > 0, failing);
-      });
-    }
+function figuresOf(lives: readonly Life[]): string {
+  const count = (of: (life: Life) => number) => lives.reduce((sum, life) => sum + of(life), 0);
+  return JSON.stringify({
+    servers: lives.length,
+    thatServed: count(({ served }) => Number(served)),
+    cancelled: count(({ outcomes, again }) => [...outcomes, ...again].filter(Boolean).length),
+    refused: count(({ outcomes }) => outcomes.filter((done) => !done).length),
+    unpromised: count(({ unpromised }) => unpromised),
   });
-}
-
-function isRejected({ outcome }: Answer): boolean {
-  return /^rejected(?: \(.*(?:I\/O|disk is full).*\))?$/.test(outcome);
-}
-
-function figuresOf(
-  runs: readonly { answers: readonly Answer[]; wentOn: boolean; failed: number; unpromised: number }[],
-) {
-  return {
-    runs: runs.length,
-    withFailedCalls: runs.filter(({ failed }) => failed > 0).length,
-    thatWentOn: runs.filter(({ wentOn }) => wentOn).length,
-    cancelled: runs.flatMap(({ answers }) => answers).filter(({ outcome }) => outcome === 'cancelled').length,
-    rejected: runs.flatMap(({ answers }) => answers).filter(isRejected).length,
-    unpromised: runs.reduce((sum, { unpromised }) => sum + unpromised, 0),
-  };
 }
 
 async function twoAtATime<T>(numbers: readonly number[], run: (n: number) => Promise<T>): Promise<T[]> {

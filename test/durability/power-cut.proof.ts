@@ -1,12 +1,8 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { describe, type TestContext, test } from 'node:test';
-import { temporaryFile } from '../support/temporary-file.js';
-import { cancelling, type Step, type StoreName } from './support/cancelling-process.js';
-import { cutPower } from './support/power-cuts.js';
-import { DATABASE } from './support/reopened.js';
-import { cannotTrace, trace } from './support/system-calls.js';
+import { describe, test } from 'node:test';
+import type { Step, StoreName } from './support/cancelling-process.js';
+import { powerCuts } from './support/power-cuts.js';
+import { cannotTrace } from './support/system-calls.js';
 
 /**
  * These steps write so much that SQLite copies its log into the database and starts the log over.
@@ -26,8 +22,8 @@ const SHORT: readonly Step[] = [{ put: [0, 1_000] }, { cancel: [0, 300], atOnce:
 
 describe('the SQLite store when the power fails', { skip: cannotTrace() }, () => {
   test('a power cut never loses what the store has acknowledged', async (t) => {
-    const { losses } = await powerCuts(t, [{ steps: LONG }]);
-    assert.equal(losses.firstLoss, undefined);
+    const losses = await powerCuts(t, { steps: LONG });
+    assert.equal(losses.firstLoss, '');
     assert.equal(losses.cancelled, 1_700);
     assert.ok(losses.cuts >= 200);
   });
@@ -38,7 +34,7 @@ describe('the SQLite store when the power fails', { skip: cannotTrace() }, () =>
     { store: 'hasty', title: 'a power cut loses cancels if the store responds before it commits' },
   ] satisfies { store: StoreName; title: string }[]) {
     test(title, async (t) => {
-      const { losses } = await powerCuts(t, [{ steps: SHORT, store }]);
+      const losses = await powerCuts(t, { steps: SHORT, store });
       assert.equal(losses.cancelled, 300);
       assert.ok(losses.cutsThatLose > 0 && losses.mostCancelsLost > 0);
     });
@@ -47,57 +43,24 @@ describe('the SQLite store when the power fails', { skip: cannotTrace() }, () =>
   // After a failed fsync, processes can read data that is not on disk and that the kernel will not
   // write again.
   test('a power cut loses nothing that a process acknowledged, even if some fsyncs of this process failed', async (t) => {
-    const { losses } = await powerCuts(t, [
-      { steps: [{ put: [0, 1_000] }, { cancel: [0, 120], atOnce: 4 }], failingFsyncs: '10+7' },
-    ]);
+    const losses = await powerCuts(t, {
+      steps: [{ put: [0, 1_000] }, { cancel: [0, 120], atOnce: 4 }],
+      failingFsyncs: '10+7',
+    });
     assert.ok(losses.failedFsyncs > 5);
     assert.ok(losses.cancelled > 60);
-    assert.equal(losses.firstLoss, undefined);
+    assert.equal(losses.firstLoss, '');
   });
 
   test('a power cut loses nothing that a process acknowledged, even if fsyncs of an earlier process failed', async (t) => {
-    const { losses } = await powerCuts(t, [
+    const losses = await powerCuts(
+      t,
       { steps: [{ put: [0, 1_000] }, { cancel: [0, 30], atOnce: 4 }], failingFsyncs: '10+' },
       { steps: [{ cancel: [30, 80], atOnce: 4 }, 'close'], failingFsyncs: '9+4' },
       { steps: [{ cancel: [80, 110], atOnce: 4 }, 'close', 'open', { cancel: [110, 115], atOnce: 1 }] },
-    ]);
+    );
     assert.ok(losses.failedFsyncs > 5);
     assert.ok(losses.cancelled > 50);
-    assert.equal(losses.firstLoss, undefined);
+    assert.equal(losses.firstLoss, '');
   });
 });
-
-interface Run {
-  readonly steps: readonly Step[];
-  readonly store?: StoreName;
-  /**
-   * Which fsyncs of each thread fail, in strace's syntax: `10+7` for the 10th and every 7th after
-   * it, `10+` for the 10th and all after it.
-   */
-  readonly failingFsyncs?: string;
-}
-
-/** Runs the processes one after the other, and simulates power cuts at many moments. */
-async function powerCuts(t: TestContext, runs: readonly Run[]) {
-  const folder = temporaryFile();
-  mkdirSync(folder);
-  const records: string[] = [];
-  for (const { steps, store, failingFsyncs } of runs) {
-    const file = join(folder, DATABASE);
-    const record = `${folder}.${records.length}.strace`;
-    const { errors, signal } = await trace({
-      folder,
-      record,
-      command: cancelling(file, steps, store),
-      options: failingFsyncs === undefined ? [] : ['-e', `inject=fsync,fdatasync:error=EIO:when=${failingFsyncs}`],
-    });
-    assert.equal(signal, 'SIGKILL', errors);
-    records.push(record);
-  }
-  const { losses, contents } = await cutPower(folder, records);
-  t.diagnostic(JSON.stringify(losses));
-  for (const [name, bytes] of contents) {
-    assert.ok(bytes.equals(readFileSync(join(folder, name))), `the strace record has every byte of ${name}`);
-  }
-  return { losses };
-}

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { openSqliteDatabase } from 'store-orders/sqlite';
 import { answerOf, type IssuedKey, issueKey } from '../../server/support/program.js';
+import { type Found, look } from './found.js';
 
 /**
  * The quota of the key, which no test uses up. The tokens left show how many requests were counted.
@@ -14,18 +14,8 @@ export interface OrderFile {
   readonly key: IssuedKey;
   /** Returns the ids of more pending orders, and never returns an id twice. */
   next(count: number): readonly bigint[];
-  /**
-   * Reads the file over a connection of its own. Call it only while a server has the file open.
-   * Otherwise this would be the last connection, and closing it would change the file: SQLite then
-   * copies the write-ahead log into it.
-   */
-  look(): Finding;
-}
-
-interface Finding {
-  /** The report of SQLite's integrity check: `ok` for a sound file. */
-  readonly integrity: string;
-  readonly cancelled: ReadonlySet<bigint>;
+  /** Reads the file, while a server uses it. */
+  look(): Found;
 }
 
 /**
@@ -51,23 +41,6 @@ export async function createOrderFile(cwd: string, orders: number): Promise<Orde
       return ids;
     },
 
-    look() {
-      const database = openSqliteDatabase(join(cwd, 'store-orders.db'));
-      try {
-        const [checked] = database.prepare('PRAGMA integrity_check').all();
-        // Numbers are read as text, which every driver returns exactly.
-        const rows = database.prepare("SELECT CAST(id AS TEXT) AS id FROM orders WHERE status = 'cancelled'").all();
-        return {
-          integrity: String(column(checked, 'integrity_check')),
-          cancelled: new Set(rows.map((row) => BigInt(String(column(row, 'id'))))),
-        };
-      } finally {
-        database.close();
-      }
-    },
+    look: () => look(join(cwd, 'store-orders.db')),
   };
-}
-
-function column(row: unknown, name: string): unknown {
-  return typeof row === 'object' && row !== null ? Reflect.get(row, name) : undefined;
 }

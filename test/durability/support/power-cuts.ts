@@ -1,73 +1,106 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { TestContext } from 'node:test';
 import { randomFrom } from '../../support/rounds.js';
+import { temporaryFile } from '../../support/temporary-file.js';
+import { cancelling, type Step, type StoreName } from './cancelling-process.js';
 import { createDisk, type Remains } from './disk.js';
-import { type Answer, answersIn, lostAfterReboot } from './reopened.js';
-import { ANSWERS, bytesOf, pathOf, readRecord } from './system-calls.js';
+import { reopen } from './found.js';
+import { ANSWERS, bytesOf, pathOf, readRecord, trace } from './system-calls.js';
 
 const SEED = 1;
 const REMAINS: readonly Remains[] = ['nothing', 'everything', 'pages', 'sectors'];
-
 /** The number of acknowledgements after which the power is cut even without an fsync. */
 const ANSWERS_PER_CUT = 10;
+const DATABASE = 'orders.db';
 
-interface Losses {
-  readonly cuts: number;
-  readonly fsyncs: number;
-  readonly failedFsyncs: number;
-  readonly cancelled: number;
-  /** The number of cuts that lost an order after it was acknowledged as stored or cancelled. */
-  readonly cutsThatLose: number;
-  readonly mostCancelsLost: number;
-  /** The first cut that lost an order. */
-  readonly firstLoss: string | undefined;
+/** What a process does before it is killed. */
+export interface Run {
+  readonly steps: readonly Step[];
+  readonly store?: StoreName;
+  /**
+   * Which fsyncs of each thread fail, in strace's syntax: `10+7` for the 10th and every 7th after
+   * it, `10+` for the 10th and all after it.
+   */
+  readonly failingFsyncs?: string;
 }
 
 /**
- * Replays the system calls of processes that ran in the folder one after the other. Simulates a
- * power cut before and after every fsync, and after about every tenth acknowledgement. Tries each
- * cut with every kind of `Remains`, and checks that the remaining files contain all that was
- * acknowledged before the cut. Returns what was lost. Also returns the contents of the files after
- * all calls. These differ from the real files if a record is incomplete.
+ * Runs the processes one after the other, and replays their system calls. Simulates a power cut
+ * before and after every fsync, and after about every tenth acknowledgement. Tries each cut with
+ * every kind of `Remains`, and checks that the remaining files contain all that was acknowledged
+ * before the cut. Returns what was lost.
  */
-export async function cutPower(folder: string, records: readonly string[]) {
+export async function powerCuts(t: TestContext, ...runs: readonly Run[]) {
+  const folder = temporaryFile();
+  mkdirSync(folder);
   const disk = createDisk(folder);
   const random = randomFrom(SEED);
-  const answers: Answer[] = [];
-  const losses = { cuts: 0, fsyncs: 0, failedFsyncs: 0, cutsThatLose: 0, mostCancelsLost: 0 };
-  let firstLoss: string | undefined;
+  const promised = { stored: new Set<bigint>(), cancelled: new Set<bigint>() };
+  const losses = { cuts: 0, failedFsyncs: 0, cutsThatLose: 0, cancelled: 0, mostCancelsLost: 0, firstLoss: '' };
+  let answers = 0;
   let answersAtLastCut = 0;
   let position = 0;
 
-  async function cut(): Promise<void> {
+  function cut(): void {
     for (const remains of disk.isUnsynced() ? REMAINS : REMAINS.slice(0, 1)) {
       losses.cuts++;
-      const lost = await lostAfterReboot(disk.afterPowerCut(remains, random), answers);
-      if (lost.length === 0) continue;
+      const found = boot(disk.afterPowerCut(remains, random));
+      const [stored, cancelled] = [
+        missing(promised.stored, found.stored),
+        missing(promised.cancelled, found.cancelled),
+      ];
+      if (stored + cancelled === 0) continue;
       losses.cutsThatLose++;
-      const cancels = lost.filter(({ outcome }) => outcome === 'cancelled').length;
-      losses.mostCancelsLost = Math.max(losses.mostCancelsLost, cancels);
-      firstLoss ??= `${lost.length} of ${answers.length} results lost; unsynced data that survived: ${remains}`;
+      losses.mostCancelsLost = Math.max(losses.mostCancelsLost, cancelled);
+      losses.firstLoss ||= `${stored} stored and ${cancelled} cancelled of ${answers} lost; unsynced data: ${remains}`;
     }
   }
 
-  for (const record of records) {
+  for (const { steps, store, failingFsyncs } of runs) {
+    const record = temporaryFile();
+    const command = cancelling(join(folder, DATABASE), steps, store);
+    const options = failingFsyncs === undefined ? [] : ['-e', `inject=fsync,fdatasync:error=EIO:when=${failingFsyncs}`];
+    const { errors, signal } = await trace({ folder, record, command, options });
+    assert.equal(signal, 'SIGKILL', errors);
     for await (const call of readRecord(record, folder, position)) {
       position = call.finishedAt;
       if (pathOf(call.parameters[0]) === join(folder, ANSWERS)) {
-        answers.push(...answersIn(bytesOf(call.parameters[1]).toString()));
-        if (answers.length < answersAtLastCut + ANSWERS_PER_CUT) continue;
-        answersAtLastCut = answers.length;
-        await cut();
+        for (const [, outcome, id = ''] of `${bytesOf(call.parameters[1])}`.matchAll(/^(.+) (\d+)$/gm)) {
+          answers++;
+          if (outcome === 'stored' || outcome === 'cancelled') promised[outcome].add(BigInt(id));
+        }
+        if (answers < answersAtLastCut + ANSWERS_PER_CUT) continue;
+        answersAtLastCut = answers;
+        cut();
       } else if (call.name === 'fsync' || call.name === 'fdatasync') {
-        await cut();
+        cut();
         disk.apply(call);
-        await cut();
+        cut();
         if (call.result.startsWith('-1')) losses.failedFsyncs++;
-        else losses.fsyncs++;
       } else disk.apply(call);
     }
   }
 
-  const cancelled = answers.filter(({ outcome }) => outcome === 'cancelled').length;
-  return { losses: { ...losses, cancelled, firstLoss } satisfies Losses, contents: disk.contents() };
+  losses.cancelled = promised.cancelled.size;
+  t.diagnostic(JSON.stringify(losses));
+  for (const [name, bytes] of disk.contents()) {
+    assert.ok(bytes.equals(readFileSync(join(folder, name))), `the strace record has every byte of ${name}`);
+  }
+  return losses;
+}
+
+/** Opens the store on the files that a power cut left. */
+function boot(files: ReadonlyMap<string, Buffer>) {
+  const folder = temporaryFile();
+  mkdirSync(folder);
+  for (const [name, contents] of files) writeFileSync(join(folder, name), contents);
+  const found = reopen(join(folder, DATABASE));
+  rmSync(folder, { recursive: true });
+  return found;
+}
+
+function missing(ids: ReadonlySet<bigint>, found: ReadonlySet<bigint>): number {
+  return [...ids].filter((id) => !found.has(id)).length;
 }
