@@ -7,20 +7,15 @@ import { type TestContext, test } from 'node:test';
 import { openSqliteDatabase } from 'store-orders/sqlite';
 import { answerOf, run, startServer } from '../server/support/program.js';
 import { until } from '../support/until.js';
-import { createClient } from './support/client.js';
 import { createOrderFile, QUOTA } from './support/order-file.js';
+import { serving } from './support/serving.js';
 
 test('on a full disk, lists are still served, and a cancel is acknowledged only if it was stored; once space is free, everything works again', async (t) => {
   const directory = mountSmallDisk(t);
   if (directory === undefined) return t.skip('no tmpfs can be mounted: run this as root on Linux');
-  const orders = await createOrderFile(directory, 500);
-  const { id: keyId, key } = orders.key;
-  const server = await startServer(t, { cwd: directory });
-  const client = createClient(server.url, key);
-  const isLogged = (words: string) => server.log().some(({ event }) => String(event).startsWith(words));
-  const readiness = async () => (await fetch(new URL('/readyz', server.url))).status;
+  const { orders, server, client, readiness, isLogged } = await serving(t, 500, { cwd: directory });
   const countedOnDisk = async () => {
-    const shown = JSON.stringify(await answerOf(['quota', 'show', keyId], { cwd: directory }));
+    const shown = JSON.stringify(await answerOf(['quota', 'show', orders.key.id], { cwd: directory }));
     return QUOTA - Number(/"name":"day".*?"remaining":(\d+)/.exec(shown)?.[1]);
   };
 
@@ -51,28 +46,24 @@ test('on a full disk, lists are still served, and a cancel is acknowledged only 
   assert.ok(refused.length > 100, `only ${refused.length} of 200 cancels were refused`);
   requests++;
   assert.equal((await client.list()).status, 200);
-  await until(() => isLogged('quotas not saved'), 2_000);
-  assert.equal(await readiness(), 503);
-  assert.ok(
-    server.log().some(({ error }) => /^cannot write store-orders\.db: the disk is full; free some/.test(`${error}`)),
-  );
+  await until(() => server.log().some(({ event }) => /^quotas not saved/.test(`${event}`)), 2_000);
+  assert.equal((await readiness())[0], 503);
+  assert.ok(isLogged(/^cannot write store-orders\.db: the disk is full; free some/));
   assert.equal(server.child.exitCode, null);
   assert.deepEqual(orders.look().cancelled, promised, 'exactly the orders with a 204 are stored as cancelled');
   const countedMeanwhile = requests;
 
   rmSync(ballast);
-  await until(async () => (await readiness()) === 200, 2_000);
+  await until(async () => (await readiness())[0] === 200, 2_000);
   // The counts that could not be saved on the full disk are saved now, although no request arrives.
   await until(async () => (await countedOnDisk()) === countedMeanwhile, 3_000);
   for (const id of refused.splice(0)) assert.equal(await cancel(id), 204);
   t.diagnostic(`${promised.size} cancels got 204 in the end; the counts of ${countedMeanwhile} requests were saved`);
 
-  client.close();
   assert.equal(await server.stop('SIGTERM'), 0);
   const restarted = await startServer(t, { cwd: directory });
   const found = orders.look();
   await restarted.stop('SIGTERM');
-  assert.equal(found.integrity, 'ok');
   assert.deepEqual(found.cancelled, promised);
 });
 

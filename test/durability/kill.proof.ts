@@ -42,7 +42,6 @@ test(`${ROUNDS} servers are killed while ${CLIENTS} clients cancel orders: no ac
     forgottenBetween(life, next);
     await assertCancelled(next, cancelled);
     const found = orders.look();
-    assert.equal(found.integrity, 'ok');
     assert.deepEqual(without(promised, found.cancelled), [], 'an order is not cancelled although a client got 204');
     assert.deepEqual(without(found.cancelled, asked), [], 'an order is cancelled although no client asked for it');
     life = next;

@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict';
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startServer } from '../server/support/program.js';
+import { openSqliteDatabase } from 'store-orders/sqlite';
 import { slowest, spread } from '../support/figures.js';
-import { temporaryDirectory } from '../support/temporary-file.js';
 import { type Answer, createClient } from './support/client.js';
-import { createOrderFile } from './support/order-file.js';
+import { serving } from './support/serving.js';
 
 const LOCK_MS = 3_000;
 /** The time limit for a cancel. A write stops waiting for the lock after 2 s. */
@@ -19,15 +17,14 @@ const CANCEL_MS = 2_500;
 const LIST_MS = 500;
 
 test('while another process holds the write lock for 3 s, cancels get a response within 2.5 s, and lists within 0.5 s', async (t) => {
-  const orders = await createOrderFile(temporaryDirectory(), 40);
-  const server = await startServer(t, { cwd: orders.cwd });
-  const connect = () => createClient(server.url, orders.key.key);
-  const [lister, afterwards] = [connect(), connect()];
+  const { orders, server, client: lister, cancel } = await serving(t, 40);
   await lister.list();
 
-  const locker = fork(new URL('./support/locking-process.ts', import.meta.url), [orders.cwd]);
-  t.after(() => locker.kill());
-  await once(locker, 'message');
+  // This process is the other one.
+  const database = openSqliteDatabase(join(orders.cwd, 'store-orders.db'));
+  t.after(() => database.close());
+  database.prepare('PRAGMA busy_timeout = 2000').get();
+  database.exec('BEGIN IMMEDIATE');
   const lockedMs = performance.now();
   const isLocked = () => performance.now() - lockedMs < LOCK_MS;
 
@@ -46,12 +43,12 @@ test('while another process holds the write lock for 3 s, cancels get a response
   async function cancelMeanwhile(): Promise<readonly Answer[]> {
     const cancels: Promise<Answer>[] = [];
     while (isLocked()) {
-      const client = connect();
+      const client = createClient(server.url, orders.key.key);
       const [id = 0n] = orders.next(1);
       cancels.push(client.cancel(id).finally(client.close));
       await sleep(100);
     }
-    locker.send('unlock');
+    database.exec('COMMIT');
     return Promise.all(cancels);
   }
 
@@ -73,7 +70,6 @@ test('while another process holds the write lock for 3 s, cancels get a response
     assert.equal(headers['retry-after'], '1');
     assert.equal(JSON.parse(body).code, 'service_unavailable');
   }
-  assert.equal((await afterwards.cancel(orders.next(1)[0] ?? 0n)).status, 204);
-  for (const client of [lister, afterwards]) client.close();
+  assert.equal((await cancel()).status, 204);
   assert.equal(orders.look().cancelled.size, done.length + 1, 'no cancel that got a 503 was carried out');
 });

@@ -3,11 +3,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { startServer } from '../server/support/program.js';
-import { temporaryDirectory } from '../support/temporary-file.js';
 import { until } from '../support/until.js';
-import { createClient } from './support/client.js';
-import { createOrderFile } from './support/order-file.js';
+import { serving } from './support/serving.js';
 import { cannotTrace } from './support/system-calls.js';
 
 for (const { calls, operation, says } of [
@@ -28,10 +25,9 @@ for (const { calls, operation, says } of [
   test(`if the disk fails to ${operation}, the log explains the failure and what to do in a sentence`, {
     skip: cannotTrace(),
   }, async (t) => {
-    const orders = await createOrderFile(temporaryDirectory(), 2_000);
-    const server = await startServer(t, { cwd: orders.cwd }, '--log', 'events');
+    const { orders, server, client, cancel, readiness } = await serving(t, 2_000);
     // The file must be open before the disk begins to fail.
-    assert.equal((await fetch(new URL('/readyz', server.url))).status, 200);
+    assert.deepEqual(await readiness(), [200, 'ok']);
     const file = join(orders.cwd, 'store-orders.db');
     const strace = spawn('strace', [
       ...['-f', '-p', `${server.child.pid}`, '-o', '/dev/null'],
@@ -39,15 +35,9 @@ for (const { calls, operation, says } of [
     ]);
     t.after(() => strace.kill());
     await once(strace.stderr, 'data');
-    const client = createClient(server.url, orders.key.key);
-    t.after(client.close);
-    await until(async () => {
-      const [id = 0n] = orders.next(1);
-      return (await (operation === 'write' ? client.cancel(id) : client.list())).status === 503;
-    });
-    await until(() => server.log().some(({ event }) => event === 'request'));
-    for (const { event, error } of server.log()) {
-      if (event === 'request') assert.equal(error, says);
-    }
+    await until(async () => (await (operation === 'write' ? cancel() : client.list())).status === 503);
+    const failed = () => server.log().filter(({ event, error }) => event === 'request' && error !== undefined);
+    await until(() => failed().length > 0);
+    assert.deepEqual(new Set(failed().map(({ error }) => error)), new Set([says]));
   });
 }

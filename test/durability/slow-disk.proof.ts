@@ -4,11 +4,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startServer } from '../server/support/program.js';
 import { median, readStalls, spread } from '../support/figures.js';
 import { temporaryDirectory } from '../support/temporary-file.js';
 import { type Answer, createClient } from './support/client.js';
-import { createOrderFile } from './support/order-file.js';
+import { serving } from './support/serving.js';
 
 const FSYNC_MS = 40;
 const STALL_MS = 25;
@@ -34,8 +33,7 @@ test(`a disk that takes ${FSYNC_MS} ms for an fsync does not hold up the event l
   if (spawnSync(command, [...operands, 'true']).status !== 0) {
     return t.skip('strace cannot be run here: install it (apt install strace; Linux only)');
   }
-  const orders = await createOrderFile(cwd, CONNECTIONS * CANCELS_PER_CONNECTION);
-  const server = await startServer(t, {
+  const { orders, server } = await serving(t, CONNECTIONS * CANCELS_PER_CONNECTION, {
     cwd,
     under: strace(log),
     env: { NODE_OPTIONS: `--import=${new URL('../support/event-loop-stalls.mjs', import.meta.url)}` },
