@@ -94,29 +94,6 @@ test('while another connection holds the write lock, cancels wait and lists do n
   assert.equal(await cancelled, 'cancelled');
 });
 
-test('if a trigger refuses a write, only that write is rejected; simultaneous and later writes are committed', async (t) => {
-  const { file, store } = await openedWithMany(t);
-  const other = openSqliteDatabase(file);
-  t.after(() => other.close());
-  other.exec("CREATE TRIGGER refuse BEFORE UPDATE ON orders WHEN OLD.id = 4 BEGIN SELECT RAISE(ABORT, 'refused'); END");
-  const outcomes = await Promise.allSettled([store.cancel(2n), store.cancel(4n), store.cancel(6n)]);
-  assert.deepEqual(
-    outcomes.map(({ status }) => status),
-    ['fulfilled', 'rejected', 'fulfilled'],
-  );
-  assert.match(
-    String(outcomes[1]?.status === 'rejected' && outcomes[1].reason),
-    /^SqliteFileError: cannot write .+: refused$/,
-  );
-  assert.deepEqual(await Promise.all([2n, 4n, 6n].map(async (id) => (await store.get(id))?.status)), [
-    'cancelled',
-    'pending',
-    'cancelled',
-  ]);
-  other.exec('DROP TRIGGER refuse');
-  assert.equal(await store.cancel(4n), 'cancelled');
-});
-
 test('writes that wait for a lock are committed in the sequence of their calls', async (t) => {
   const { file, store } = await openedWithMany(t);
   const other = openSqliteDatabase(file);
@@ -139,14 +116,6 @@ test('openSqliteOrderStore rejects a database in memory, because the two connect
       message: /^file: expected the name of a file/,
     });
   }
-});
-
-test('openSqliteOrderStore throws immediately if the file contains the tables of another program', () => {
-  const file = temporaryFile();
-  const database = openSqliteDatabase(file);
-  database.exec('CREATE TABLE invoices (id INTEGER)');
-  database.close();
-  assert.throws(() => openSqliteOrderStore(file), /holds other tables/);
 });
 
 async function pagesOf(store: OrderStore): Promise<OrderPages> {

@@ -40,12 +40,6 @@ export function testOrderStore(name: string, open: (file: string) => OpenedStore
     });
     for (const { name, run } of cases) test(name, run);
 
-    test('the orders are listed with ascending ids, in whichever sequence they were put', async (t) => {
-      const store = await stored(t, { id: 10n }, { id: 9n }, { id: -2n });
-      await store.put([{ id: 2n ** 63n - 1n }, { id: 0n }, { id: -10n }, { id: 100n }]);
-      assert.deepEqual(await listedIds(store), [-10n, -2n, 0n, 9n, 10n, 100n, 2n ** 63n - 1n]);
-    });
-
     test('put rejects an unknown or invalid option, and stores nothing', async (t) => {
       const store = await stored(t, { id: 1n, quantity: 1 });
       for (const [options, message] of [
@@ -71,13 +65,6 @@ export function testOrderStore(name: string, open: (file: string) => OpenedStore
         }),
         { numRuns: 50 },
       );
-    });
-
-    test('the list includes cancelled and shipped orders, but omits the status of every order', async (t) => {
-      const store = await stored(t, { id: 1n, complete: false }, { id: 2n }, { id: 3n, status: 'cancelled' });
-      await store.cancel(1n);
-      await store.ship(2n);
-      assert.deepEqual(await listed(store), [{ id: 1n, complete: false }, { id: 2n }, { id: 3n }]);
     });
 
     test('list returns the same array and version until the list changes, and then others', async (t) => {
@@ -133,27 +120,20 @@ export function testOrderStore(name: string, open: (file: string) => OpenedStore
       assert.deepEqual(await listedIds(store), [1n, 2n]);
     });
 
-    const TRANSITIONS = [
-      ['pending', 'cancel', 'cancelled', 'cancelled'],
-      ['pending', 'ship', 'shipped', 'shipped'],
-      ['shipped', 'cancel', 'already_shipped', 'shipped'],
-      ['shipped', 'ship', 'already_shipped', 'shipped'],
-      ['cancelled', 'cancel', 'already_cancelled', 'cancelled'],
-      ['cancelled', 'ship', 'already_cancelled', 'cancelled'],
-      ['on_hold', 'cancel', 'not_pending', 'on_hold'],
-      ['on_hold', 'ship', 'not_pending', 'on_hold'],
-      [undefined, 'cancel', 'not_found', undefined],
-      [undefined, 'ship', 'not_found', undefined],
-    ] as const;
-
-    for (const [status, transition, outcome, next] of TRANSITIONS) {
-      test(`a ${transition} of ${status ?? 'no'} order returns ${outcome}`, async (t) => {
+    test('only a pending order can be shipped', async (t) => {
+      for (const [status, outcome, next] of [
+        ['pending', 'shipped', 'shipped'],
+        ['shipped', 'already_shipped', 'shipped'],
+        ['cancelled', 'already_cancelled', 'cancelled'],
+        ['on_hold', 'not_pending', 'on_hold'],
+        [undefined, 'not_found', undefined],
+      ] as const) {
         const store = await stored(t, ...(status ? [{ id: 1n, status }] : []), { id: 2n });
-        assert.equal(await store[transition](1n), outcome);
+        assert.equal(await store.ship(1n), outcome);
         assert.equal((await store.get(1n))?.status, next);
         assert.equal((await store.get(2n))?.status, 'pending');
-      });
-    }
+      }
+    });
   });
 }
 
