@@ -76,8 +76,9 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
   return createServiceBehind(createFrontDoor(options), options);
 }
 
-function checkServiceOptions(options: OrderServiceOptions): void {
-  checkAdmissionOptions(options, ['store', 'basePath']);
+/** Throws as `createOrderService` does. `others` are the names of further allowed options. */
+export function checkServiceOptions(options: OrderServiceOptions, others: readonly string[] = []): void {
+  checkAdmissionOptions(options, ['store', 'basePath', ...others]);
   checkMethods('store', options.store, ['list', 'cancel']);
   if (options.basePath !== undefined) checkBasePath(options.basePath);
 }

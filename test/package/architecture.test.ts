@@ -39,6 +39,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'server/listener': [
     'http/index.ts',
     'http/front-door.ts',
+    'http/service.ts',
     'http/client-address.ts',
     'http/route.ts',
     'http/mounts/node.ts',

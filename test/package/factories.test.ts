@@ -129,7 +129,7 @@ const FACTORIES: Readonly<Record<string, Row>> = {
       ...ADMISSION,
       ['trustProxy: ', { ...parts, trustProxy: '1' }],
       [
-        'trustProxies: unknown option; expected one of store, limiter, authenticate, isKnownKey, addressPlan, draftFields, basePath, trustProxy, ',
+        'trustProxies: unknown option; expected one of store, basePath, trustProxy, maxConnectionsPerAddress, corsOrigins, backends, limiter, ',
         { ...parts, trustProxies: 1 },
       ],
       ['maxConnectionsPerAddress: ', { ...parts, maxConnectionsPerAddress: '1' }],

@@ -111,13 +111,13 @@ export function createConnections({ most, mostPerAddress, idleMs }: ConnectionLi
      * Records the newest request of a connection. Its response is the last one that is pending,
      * because responses are sent in the sequence of their requests.
      */
-    answering(socket: Socket, response: ServerResponse): void {
+    recordRequest(socket: Socket, response: ServerResponse): void {
       const connection = open.get(socket);
       if (connection !== undefined) connection.newest = response;
     },
 
     /** Records who was charged for the newest request that has a reply. */
-    replied({ socket }: NodeRequest, { charged }: Reply): void {
+    recordReply({ socket }: NodeRequest, { charged }: Reply): void {
       const connection = open.get(socket);
       // Without a decision of the limiter, it is unknown whether the key is valid.
       if (connection !== undefined && charged !== undefined) connection.hasKey = charged === 'key';

@@ -1,9 +1,10 @@
 import { createServer, type IncomingMessage, Server, type ServerResponse } from 'node:http';
 import { Server as NetServer } from 'node:net';
-import { checkFields, checkWholeNumber } from '../../check.js';
+import { checkWholeNumber } from '../../check.js';
 import { createFrontDoor } from '../../http/front-door.js';
-import { createOrderService, forwardedAddress, nodeHandler, type OrderServiceOptions } from '../../http/index.js';
+import { forwardedAddress, nodeHandler, type OrderServiceOptions } from '../../http/index.js';
 import type { NodeRequest } from '../../http/mounts/node.js';
+import { checkServiceOptions, createServiceBehind } from '../../http/service.js';
 import { readDocsFiles } from '../docs/files.js';
 import { connectionLimit } from './connection-limit.js';
 import { createConnections } from './connections.js';
@@ -76,12 +77,7 @@ const FORWARDED =
   'A request has the field X-Forwarded-For, which is ignored because no proxy is trusted. If a proxy is in front of this ' +
   'server, all its clients share the limits of one address: set trustProxy (--trust-proxy N) to the number of proxies.';
 
-const REQUIRED = ['store', 'limiter', 'authenticate'] as const;
-const OPTIONAL: Readonly<Record<Exclude<keyof OrderServerOptions, (typeof REQUIRED)[number]>, true>> = {
-  isKnownKey: true,
-  addressPlan: true,
-  draftFields: true,
-  basePath: true,
+const OWN_OPTIONS: Readonly<Record<Exclude<keyof OrderServerOptions, keyof OrderServiceOptions>, true>> = {
   trustProxy: true,
   maxConnectionsPerAddress: true,
   corsOrigins: true,
@@ -93,15 +89,8 @@ const OPTIONAL: Readonly<Record<Exclude<keyof OrderServerOptions, (typeof REQUIR
  * page. Throws a TypeError or RangeError that names an invalid option.
  */
 export function createOrderServer(options: OrderServerOptions): OrderServer {
-  checkFields('options', options, Object.keys(OPTIONAL), REQUIRED);
-  const {
-    trustProxy = 0,
-    maxConnectionsPerAddress = 256,
-    backends = {},
-    corsOrigins = [],
-    ...serviceOptions
-  } = options;
-  const service = createOrderService(serviceOptions);
+  checkServiceOptions(options, Object.keys(OWN_OPTIONS));
+  const { trustProxy = 0, maxConnectionsPerAddress = 256, backends = {}, corsOrigins = [] } = options;
   checkWholeNumber('maxConnectionsPerAddress', maxConnectionsPerAddress, 0);
   checkWholeNumber('trustProxy', trustProxy, 0);
   checkOrigins(corsOrigins);
@@ -118,11 +107,12 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
   let drained: Promise<void> | undefined;
 
   let isWarned = false;
-  const door = createFrontDoor(serviceOptions);
+  const door = createFrontDoor(options);
+  const orders = createServiceBehind(door, options);
   const probes = createProbes(backends, () => drained !== undefined);
-  const whole = withOwnPaths(service, door, probes, readDocsFiles(serviceOptions.basePath));
-  const answering = corsOrigins.length === 0 ? whole : withCors(whole, door, corsOrigins);
-  const handle = nodeHandler(answering, { clientAddress, onReply: connections.replied });
+  const site = withOwnPaths(orders, door, probes, readDocsFiles(options.basePath));
+  const service = corsOrigins.length === 0 ? site : withCors(site, door, corsOrigins);
+  const handler = nodeHandler(service, { clientAddress, onReply: connections.recordReply });
 
   function clientAddress(request: NodeRequest): string | undefined {
     // Node.js would have to create the object `headers` first.
@@ -134,18 +124,18 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
     return addressOf(request);
   }
 
-  function answer(request: IncomingMessage, response: ServerResponse): void {
-    connections.answering(request.socket, response);
+  function onRequest(request: IncomingMessage, response: ServerResponse): void {
+    connections.recordRequest(request.socket, response);
     if (drained !== undefined) response.shouldKeepAlive = false;
-    handle(request, response);
+    handler(request, response);
   }
 
-  const server = handle.attach(createServer(SERVER_OPTIONS, answer));
+  const server = handler.attach(createServer(SERVER_OPTIONS, onRequest));
   server.keepAliveTimeout = keepAliveMs;
   server.timeout = SILENT_MS;
   // A request with `Expect: 100-continue` gets its final response without a `100 Continue`, because
   // the server never reads a body.
-  server.on('checkContinue', answer);
+  server.on('checkContinue', onRequest);
   server.on('connection', connections.add);
 
   async function close(graceMs: number): Promise<void> {
