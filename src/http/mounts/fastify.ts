@@ -1,9 +1,10 @@
 import { Readable } from 'node:stream';
 import { checkMethods } from '../../check.js';
+import { after } from '../host-call.js';
 import { forEachField, type Reply } from '../reply.js';
 import type { RequestHead } from '../request.js';
 import type { OrderService } from '../service.js';
-import { createPipelining, isWaiting } from './pipelining.js';
+import { createPipelining } from './pipelining.js';
 import { withVary } from './vary.js';
 
 /**
@@ -76,11 +77,12 @@ export function fastifyPlugin(service: OrderService): (app: FastifyInstanceLike)
       // The raw request target is checked again, because Fastify's router decodes the path, and can
       // be configured to ignore case and slashes.
       if (!service.owns(request.raw.url ?? '')) return reply.callNotFound();
-      if (isWaiting(reply.raw)) wait(reply.raw);
-      const answered = service.respond(request.raw, () => request.ip);
+      wait(reply.raw);
       const isMultiplexed = 'stream' in request.raw;
-      if (!(answered instanceof Promise)) return send(reply, answered, isMultiplexed);
-      return answered.then((settled) => send(reply, settled, isMultiplexed));
+      return after(
+        service.respond(request.raw, () => request.ip),
+        (answered) => send(reply, answered, isMultiplexed),
+      );
     };
     // The body of a request is not read (RFC 9110 §9.3.5), so every content type is accepted, even
     // an invalid one.

@@ -3,7 +3,7 @@ import { checkMethods } from '../../check.js';
 import { forEachField, type Reply } from '../reply.js';
 import { type RequestHead, withTarget } from '../request.js';
 import type { OrderService } from '../service.js';
-import { createPipelining, isWaiting } from './pipelining.js';
+import { createPipelining } from './pipelining.js';
 import { withVary } from './vary.js';
 
 /** The part of Koa's context that the mount uses. */
@@ -46,7 +46,7 @@ export function koaMiddleware(
       await next();
       return;
     }
-    if (isWaiting(ctx.res)) wait(ctx.res);
+    wait(ctx.res);
     send(ctx, await service.respond(withTarget(req, url), () => ctx.ip));
   };
 }

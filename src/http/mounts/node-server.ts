@@ -2,6 +2,7 @@ import { type IncomingMessage, type Server, ServerResponse, STATUS_CODES } from 
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { checkMethods } from '../../check.js';
+import { after } from '../host-call.js';
 import { forEachField, type Reply } from '../reply.js';
 import type { RefusalCode } from '../request.js';
 import type { OrderService } from '../service.js';
@@ -66,18 +67,12 @@ function answerAndClose(socket: Duplex, ask: () => Reply | Promise<Reply>): void
   const write = (reply: Reply) => void socket.end(serializeReply(reply), 'latin1', close);
   const response = responseInProgress(socket);
   if (!socket.writable) close();
-  else if (response === undefined) answer(ask, write);
+  else if (response === undefined) after(ask(), write);
   // This service never reads the content of a request. A route of the host that reads it could wait
   // for its end forever.
   else if (response.req.complete || response.req.readableFlowing === null) closeAfterPending(socket, response);
   else if (response.headersSent) close();
-  else answer(ask, write);
-}
-
-function answer(ask: () => Reply | Promise<Reply>, write: (reply: Reply) => void): void {
-  const reply = ask();
-  if (reply instanceof Promise) reply.then(write);
-  else write(reply);
+  else after(ask(), write);
 }
 
 /** When a response is finished, Node.js has already passed the socket to the next one. */

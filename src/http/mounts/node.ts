@@ -2,12 +2,13 @@ import { IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { checkFields, checkFunction, checkMethods } from '../../check.js';
 import { socketAddress } from '../client-address.js';
+import { after } from '../host-call.js';
 import type { Reply } from '../reply.js';
 import { type RequestHead, withTarget } from '../request.js';
 import type { OrderService } from '../service.js';
 import { send } from './node-reply.js';
 import { attachTo } from './node-server.js';
-import { createPipelining, isWaiting } from './pipelining.js';
+import { createPipelining } from './pipelining.js';
 
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
 type HttpResponse = ServerResponse | Http2ServerResponse;
@@ -66,33 +67,28 @@ export function nodeHandler(service: OrderService, options: NodeMountOptions = {
   if (onReply !== undefined) checkFunction('onReply', onReply);
   const wait = createPipelining();
 
-  function answer(request: NodeRequest, response: HttpResponse, head: RequestHead): void | Promise<void> {
+  function respond(request: NodeRequest, response: HttpResponse, head: RequestHead): void | Promise<void> {
     // An earlier response has closed the connection. In HTTP/2, `socket.writable` is that of the
     // stream, and the stream of a HEAD request is never writable.
     if (request.socket?.writable === false && !('stream' in request)) return;
-    if (isWaiting(response)) {
-      wait(response, () => answer(request, response, head));
-      return;
-    }
-    const reply = service.respond(head, () => clientAddress(request));
-    return reply instanceof Promise
-      ? reply.then((settled) => write(request, response, settled))
-      : write(request, response, reply);
-  }
-
-  function write(request: NodeRequest, response: HttpResponse, reply: Reply): void | Promise<void> {
-    onReply?.(request, reply);
-    return send(response, reply);
+    if (wait(response, () => respond(request, response, head))) return;
+    return after(
+      service.respond(head, () => clientAddress(request)),
+      (reply) => {
+        onReply?.(request, reply);
+        return send(response, reply);
+      },
+    );
   }
 
   // The function has exactly three named parameters, because hosts recognise a middleware by the
   // number of its parameters.
   const handle = (request: NodeRequest, response: HttpResponse, next?: () => void): void | Promise<void> => {
     const head = originalHead(request);
-    if (next === undefined) return answer(request, response, head);
+    if (next === undefined) return respond(request, response, head);
     // The handler returns nothing here, because restify treats a returned promise as a call of
     // `next`.
-    if (service.owns(head.url ?? '')) answer(request, response, head);
+    if (service.owns(head.url ?? '')) respond(request, response, head);
     else next();
   };
   return Object.assign(handle, {

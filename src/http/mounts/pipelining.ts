@@ -6,20 +6,16 @@ import { setImmediate } from 'node:timers';
 /** How many requests of one connection can wait for earlier responses. */
 const MOST_WAITING = 16;
 
-/** Reports whether earlier responses of the connection have not been sent. */
-export function isWaiting(response: unknown): response is ServerResponse {
-  // HTTP/2 responses and emulations of node:http never wait here.
-  return response instanceof ServerResponse && response.socket === null;
-}
-
 /**
- * Creates a function that counts the waiting responses of each connection, and calls `start` when a
- * response no longer waits. If sixteen responses wait, the sixteenth is the last of its connection,
- * and nothing after its request is read. A client must expect this (RFC 9112 §9.3.2).
+ * Creates a function that returns whether a response has to wait for earlier ones of its connection,
+ * and calls `start` when it no longer waits. If sixteen responses wait, the sixteenth is the last of
+ * its connection, and nothing after its request is read. A client must expect this (RFC 9112 §9.3.2).
  */
-export function createPipelining(): (response: ServerResponse, start?: () => void) => void {
+export function createPipelining(): (response: unknown, start?: () => void) => boolean {
   const waiting = new WeakMap<Socket, number>();
   return (response, start) => {
+    // HTTP/2 responses and emulations of node:http never wait here.
+    if (!(response instanceof ServerResponse) || response.socket !== null) return false;
     const { socket } = response.req;
     const count = (waiting.get(socket) ?? 0) + 1;
     waiting.set(socket, count);
@@ -28,9 +24,11 @@ export function createPipelining(): (response: ServerResponse, start?: () => voi
       // One request of a connection in each pass of the event loop leaves time for the others.
       if (start !== undefined) setImmediate(start);
     });
-    if (count < MOST_WAITING) return;
-    response.shouldKeepAlive = false;
-    stopReading(socket);
+    if (count >= MOST_WAITING) {
+      response.shouldKeepAlive = false;
+      stopReading(socket);
+    }
+    return true;
   };
 }
 
