@@ -8,21 +8,13 @@ const RESERVED_FILES = 60;
 
 /**
  * Returns how many client connections this process may have open, or infinity if the system sets no
- * limit. Each connection takes a file descriptor, and some descriptors must stay free. Without one,
- * a process cannot connect to its backends. A worker without one also loses a connection that its
- * primary hands to it, and then gets no more connections.
+ * limit. Without a free descriptor, a process cannot connect to its backends, and a worker gets no
+ * more connections from its primary.
  */
 export function connectionLimit(): number {
-  return Math.max(10, openFilesLimit() - RESERVED_FILES);
-}
-
-/**
- * Returns how many files this process may have open, or infinity if the system reports no limit.
- */
-function openFilesLimit(): number {
   try {
-    const limits = readFileSync('/proc/self/limits', 'latin1');
-    return Number(/^Max open files +(\d+)/m.exec(limits)?.[1] ?? Number.POSITIVE_INFINITY);
+    const [, files] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1')) ?? [];
+    return Math.max(10, Number(files ?? Number.POSITIVE_INFINITY) - RESERVED_FILES);
   } catch {
     return Number.POSITIVE_INFINITY;
   }

@@ -9,10 +9,7 @@ export interface ConnectionLimits {
   readonly most: number;
   /** The maximum number of connections of one address. */
   readonly mostPerAddress: number;
-  /**
-   * The time without a request after which a connection may be closed. It is closed no later than
-   * after twice this time.
-   */
+  /** A connection is closed after this time without a request, or at most twice this time. */
   readonly idleMs: number;
 }
 
@@ -22,10 +19,7 @@ interface Connection {
   newest: ServerResponse | undefined;
   /** `newest` as of the last sweep. */
   swept: ServerResponse | undefined;
-  /**
-   * Whether the last reply was charged to a key. `undefined` before the first reply: the key of a
-   * customer may still be looked up.
-   */
+  /** Whether the last reply was charged to a key. `undefined` while the first key is looked up. */
   hasKey: boolean | undefined;
 }
 
@@ -52,20 +46,18 @@ export function createConnections({ most, mostPerAddress, idleMs }: ConnectionLi
   /** Closes the oldest keyless connection. Returns `false` if there is none. */
   function makeRoom(among: Iterable<Connection>): boolean {
     for (const connection of among) {
-      const { socket, newest, hasKey } = connection;
-      if (hasKey ?? newest !== undefined) continue;
-      // The connection is forgotten now and not at its close event. Other connections could arrive
-      // before that event, and this one must not be counted with them.
+      if (connection.hasKey ?? connection.newest !== undefined) continue;
+      // Other connections could arrive before the close event, so this one must not be counted.
       forget(connection);
-      socket.destroy();
+      connection.socket.destroy();
       return true;
     }
     return false;
   }
 
   /**
-   * Closes connections that have been idle since the last sweep. Node.js itself closes silent
-   * connections earlier. But to Node.js any byte is activity, even a line break before a request.
+   * Closes connections that have been idle since the last sweep. Node.js closes silent connections
+   * by itself, but to Node.js any byte is activity, even a line break before a request.
    */
   function sweep(): void {
     for (const connection of open.values()) {
@@ -75,17 +67,14 @@ export function createConnections({ most, mostPerAddress, idleMs }: ConnectionLi
     }
   }
 
-  /**
-   * Closes the connection after `lingerMs`, unless a newer request arrives first. In that case, the
-   * response to the newer request closes the connection.
-   */
+  /** Closes the connection after `lingerMs`. If a newer request arrives, its response closes it. */
   function closeUnlessUsed({ socket }: Connection, response: ServerResponse | undefined, lingerMs: number): void {
     function close(): void {
       const isArriving = response === undefined && socket.bytesRead > 0;
       if (open.get(socket)?.newest === response && !isArriving) socket.destroy();
     }
-    // `setImmediate` runs `close` after the event loop has read from its connections, so `close`
-    // sees a request that has already reached this machine.
+    // The event loop reads from its connections before `setImmediate`, so `close` sees a request
+    // that has already reached this machine.
     setTimeout(() => setImmediate(close), lingerMs).unref();
   }
 
@@ -125,9 +114,8 @@ export function createConnections({ most, mostPerAddress, idleMs }: ConnectionLi
 
     /**
      * Closes each connection after its pending responses. The last of them has `Connection: close`,
-     * unless it has already begun. Without pending responses, a connection is closed after
-     * `lingerMs`, because a request of the client could be on its way. If the first request of a
-     * connection has begun to arrive, the connection stays open for that request.
+     * unless it has already begun. A connection without any is closed after `lingerMs`, because a
+     * request could be on its way, and stays open for a first request that has begun to arrive.
      */
     closeAll(lingerMs: number): void {
       for (const connection of open.values()) {

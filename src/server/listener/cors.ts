@@ -36,10 +36,7 @@ const PREFLIGHT: OpenPath = {
 export function withCors(service: OrderService, door: FrontDoor, origins: readonly string[]): OrderService {
   const allowsAll = origins.includes('*');
 
-  /**
-   * Returns the header field that allows the origin. Returns `undefined` for an origin that is not
-   * allowed, and for a request that does not come from a page.
-   */
+  /** Returns the field that allows the origin, or `undefined` for any other or no origin. */
   function allowedFields(origin: string | undefined): readonly string[] | undefined {
     if (origin === undefined || !(allowsAll || origins.includes(origin))) return undefined;
     return ['Access-Control-Allow-Origin', allowsAll ? '*' : origin];

@@ -26,6 +26,8 @@ export function checkBackends(backends: Backends): void {
 export function createProbes(backends: Backends, isDraining: () => boolean): readonly [path: string, OpenPath][] {
   let readiness: ReturnType<typeof checkReadiness> | undefined;
 
+  const probe = { allow: 'GET, HEAD', isAlwaysServed: true };
+
   /** Checks the backends once for all concurrent probes. */
   function sharedReadiness(): ReturnType<typeof checkReadiness> {
     readiness ??= checkReadiness(backends, isDraining).finally(() => {
@@ -35,13 +37,9 @@ export function createProbes(backends: Backends, isDraining: () => boolean): rea
   }
 
   return [
-    ['/healthz', probe(() => outcome(200, { status: 'ok' }))],
-    ['/readyz', probe(sharedReadiness)],
+    ['/healthz', { ...probe, perform: () => outcome(200, { status: 'ok' }) }],
+    ['/readyz', { ...probe, perform: sharedReadiness }],
   ];
-}
-
-function probe(perform: OpenPath['perform']): OpenPath {
-  return { allow: 'GET, HEAD', isAlwaysServed: true, perform };
 }
 
 function outcome(status: number, object: object, ...fields: readonly string[]) {

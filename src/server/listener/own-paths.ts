@@ -15,10 +15,7 @@ const FIXED: readonly (readonly [path: string, OpenPath])[] = [
   ['/favicon.ico', fixed(204, ['Cache-Control', 'public, max-age=604800'])],
 ];
 
-/**
- * Redirects to a relative path, which also works behind a proxy that serves this server below a
- * path.
- */
+/** Redirects to a relative path, which also works behind a proxy that adds a prefix to the path. */
 function redirection(location: string): OpenPath {
   return fixed(302, ['Location', location, 'Content-Length', '0']);
 }

@@ -17,8 +17,7 @@ export interface OrderServerOptions extends OrderServiceOptions {
   readonly trustProxy?: number | undefined;
   /**
    * The maximum number of open connections for each client address, or for each /64 of IPv6. 0 for
-   * no limit. Default: 256. The limit is not applied behind proxies, because every connection comes
-   * from a proxy.
+   * no limit. Default: 256. There is no limit behind proxies.
    */
   readonly maxConnectionsPerAddress?: number | undefined;
   /**
@@ -51,26 +50,21 @@ const SERVER_OPTIONS = {
   headersTimeout: 10 * SECOND_MS,
   requestTimeout: 30 * SECOND_MS,
   connectionsCheckingInterval: 2 * SECOND_MS,
-  // Node.js 24 or newer creates no body stream for a request without a body. Older versions ignore
-  // this option.
+  // From Node.js 24 on, this saves the body stream of a request without a body.
   optimizeEmptyRequests: true,
 };
 
 /** How long an idle connection stays open. */
 const KEEP_ALIVE_MS = 15 * SECOND_MS;
 /**
- * How long an idle connection stays open behind a proxy. It is longer than the 60 s after which a
- * proxy closes an idle connection. Otherwise the proxy could send a request while this server
- * closes the connection.
+ * The same behind a proxy. It is longer than the 60 s after which a proxy closes an idle connection.
+ * Otherwise the proxy could send a request while this server closes the connection.
  */
 const PROXY_KEEP_ALIVE_MS = 65 * SECOND_MS;
 /** A connection without any activity for this long is closed. */
 const SILENT_MS = 120 * SECOND_MS;
 const GRACE_MS = 6 * SECOND_MS;
-/**
- * How long a draining server keeps an idle connection open. A request that is already on its way
- * arrives within this time.
- */
+/** How long a draining server waits on idle connections for requests that are on their way. */
 const LINGER_MS = 500;
 
 const FORWARDED =
@@ -150,13 +144,13 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
     // Stops node:http's check for slow connections. All connections are already closed.
     server.close();
     clearTimeout(cutOff);
-    await service.close();
+    await orders.close();
   }
 
-  function drain(graceMs = GRACE_MS): Promise<void> {
-    drained ??= close(graceMs);
-    return drained;
-  }
-
-  return Object.assign(server, { drain });
+  return Object.assign(server, {
+    drain(graceMs = GRACE_MS) {
+      drained ??= close(graceMs);
+      return drained;
+    },
+  });
 }
