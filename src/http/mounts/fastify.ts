@@ -7,10 +7,7 @@ import type { OrderService } from '../service.js';
 import { createPipelining } from './pipelining.js';
 import { withVary } from './vary.js';
 
-/**
- * The part of a Fastify instance that the mount uses. Not exported, so that editors suggest
- * Fastify's own type.
- */
+/** The part of Fastify that the mount uses. Not exported, so that editors suggest Fastify's type. */
 interface FastifyInstanceLike {
   readonly prefix: string;
   all(
@@ -40,10 +37,7 @@ interface FastifyReplyLike {
   callNotFound(): unknown;
 }
 
-/**
- * Hides the routes from `@fastify/swagger`, which would list each route once for every method. The
- * service has an OpenAPI document of its own.
- */
+/** Hides the routes from `@fastify/swagger`: the service has an OpenAPI document of its own. */
 const UNLISTED = { schema: { hide: true } };
 
 /**
@@ -74,8 +68,7 @@ export function fastifyPlugin(service: OrderService): (app: FastifyInstanceLike)
     }
     const wait = createPipelining();
     const answer = (request: FastifyRequestLike, reply: FastifyReplyLike): unknown => {
-      // The raw request target is checked again, because Fastify's router decodes the path, and can
-      // be configured to ignore case and slashes.
+      // Fastify's router decodes the path, and can be configured to ignore case and slashes.
       if (!service.owns(request.raw.url ?? '')) return reply.callNotFound();
       wait(reply.raw);
       const isMultiplexed = 'stream' in request.raw;
@@ -84,18 +77,16 @@ export function fastifyPlugin(service: OrderService): (app: FastifyInstanceLike)
         (answered) => send(reply, answered, isMultiplexed),
       );
     };
-    // The body of a request is not read (RFC 9110 §9.3.5), so every content type is accepted, even
-    // an invalid one.
+    // No body is read (RFC 9110 §9.3.5), so every content type is accepted, even an invalid one.
     app.addContentTypeParser('*', (_request, _content, done) => done(null));
     app.addHook('onRequest', ({ raw }, _reply, done) => {
       delete raw.headers['content-type'];
       done();
     });
-    // In Fastify's router a colon begins a parameter. Two colons stand for a literal colon.
+    // In Fastify's router a colon begins a parameter, and two stand for a literal colon.
     const collection = `${service.basePath.slice(prefix.length)}/store/orders`.replaceAll(':', '::');
     app.all(collection, UNLISTED, answer);
-    // This path has a wildcard instead of a parameter, because the host's settings limit the length
-    // of a parameter.
+    // The host's settings limit the length of a parameter, but not of a wildcard.
     app.all(`${collection}/*`, UNLISTED, answer);
   };
 }
@@ -108,8 +99,7 @@ function send(reply: FastifyReplyLike, { status, headers, body }: Reply, isMulti
   if (typeof body !== 'object' || !(Symbol.asyncIterator in body)) return reply.send(body);
   const stream = Readable.from(body);
   if (isMultiplexed) {
-    // Without this listener, Fastify would end the HTTP/2 stream without an error, as if the
-    // truncated body were complete.
+    // Otherwise, Fastify would end the HTTP/2 stream as if the truncated body were complete.
     stream.once('error', (error) => reply.raw.headersSent && reply.raw.destroy(error));
   }
   return reply.send(stream);

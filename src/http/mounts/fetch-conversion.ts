@@ -10,11 +10,7 @@ export function ipOf(request: Request): string | undefined {
   return 'ip' in request && typeof request.ip === 'string' ? request.ip : undefined;
 }
 
-/**
- * Converts a reply to a Response. `Connection` is left out, because HTTP/2 forbids this field, and
- * a Request does not reveal whether it came over HTTP/2. The runtime controls the connection
- * itself.
- */
+/** Converts a reply to a Response, without `Connection`, which HTTP/2 forbids and the runtime sets. */
 export function toResponse({ status, headers, body }: Reply): Response {
   const fields = new Headers();
   forEachField(headers, (name, value) => {
@@ -22,15 +18,8 @@ export function toResponse({ status, headers, body }: Reply): Response {
   });
   // Stops Cloudflare Workers from compressing a list that is already compressed.
   const coded = fields.has('Content-Encoding') && { encodeBody: 'manual' };
-  return new Response(bodyOf(body), { status, headers: fields, ...coded });
-}
-
-/**
- * Returns the body for `new Response`. It is `null` if there is no body, because `new Response`
- * throws for a 204 with any other body, even an empty string.
- */
-function bodyOf(body: Reply['body']): ConstructorParameters<typeof Response>[0] {
-  if (body === undefined) return null;
-  if (typeof body === 'string' || body instanceof Uint8Array) return body;
-  return ReadableStream.from(body);
+  const isWhole = body === undefined || typeof body === 'string' || body instanceof Uint8Array;
+  // `new Response` throws for a 204 with any body but `null`.
+  const content = isWhole ? (body ?? null) : ReadableStream.from(body);
+  return new Response(content, { status, headers: fields, ...coded });
 }

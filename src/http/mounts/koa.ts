@@ -53,8 +53,7 @@ export function koaMiddleware(
 
 function send(ctx: KoaContextLike, { status, headers, body }: Reply): void {
   ctx.status = status;
-  // The body is set before the headers, because Koa sets some headers when it receives the body. If
-  // there is no body, it is not set at all, because Koa would turn the reply into a 204.
+  // Koa sets some headers when it receives the body, and a body of `undefined` makes the reply a 204.
   if (body !== undefined) ctx.body = bodyOf(body);
   forEachField(withVary(headers, ctx.response.get('Vary')), (name, value) => ctx.set(name, value));
 }

@@ -22,9 +22,7 @@ interface NodeResponse extends NodeJS.WritableStream {
   end(body?: unknown, encoding?: BufferEncoding | (() => void)): this;
 }
 
-/**
- * Sends a reply, in one write if the body is text. Headers that the host has already set are kept.
- */
+/** Sends a reply, in one write if the body is text. Headers that the host has set are kept. */
 export function send(response: NodeResponse, reply: Reply): void | Promise<void> {
   const { status, headers, body, isAddressOverLimit } = reply;
   const pieces = typeof body === 'object' && Symbol.asyncIterator in body ? body : undefined;
@@ -41,8 +39,7 @@ export function send(response: NodeResponse, reply: Reply): void | Promise<void>
   if (pieces !== undefined) {
     sent = sendInTurns(response, pieces).catch((error: Error) => {
       response.destroy(error);
-      // An emulation of node:http may have no connection to close. It sends the response only after
-      // the handler has ended, so the status can still be changed to 500.
+      // An emulation without a connection sends the response only after the handler has ended.
       response.statusCode = 500;
     });
   } else if (typeof body !== 'string') response.end(body);
@@ -54,11 +51,9 @@ export function send(response: NodeResponse, reply: Reply): void | Promise<void>
   return sent;
 }
 
-/**
- * Reports whether the client has hung up, or the host has already responded. After a hang-up, the
- * socket of an HTTP/2 response is `undefined`.
- */
+/** Reports whether the client has hung up, or the host has already responded. */
 export function isOver(response: NodeResponse): boolean {
+  // After a hang-up, the socket of an HTTP/2 response is `undefined`.
   return response.destroyed || response.headersSent || ('stream' in response && response.socket === undefined);
 }
 
@@ -76,8 +71,7 @@ async function sendInTurns(response: NodeResponse, pieces: AsyncIterable<Uint8Ar
   }
   response.on('drain', () => proceed());
   response.once('close', stop);
-  // A write after the host has ended the response is such an error. Without a listener, it would
-  // end the process.
+  // Without a listener, a write after the host has ended the response would end the process.
   response.on('error', stop);
   for await (const piece of pieces) {
     if (isClosed || response.destroyed) return;
@@ -97,33 +91,25 @@ function cutIfSilent(response: ServerResponse): void {
 }
 
 /**
- * Sends the head and the body in one system call, `write`. If the body were passed to `end`,
- * Node.js would append an empty chunk and call `writev`, and the whole request would take a tenth
- * longer.
+ * Sends the head and the body in one `write`. With `end(body)`, or without the cork, Node.js would
+ * append an empty chunk and call `writev`, and the whole request would take a tenth longer.
  */
 function endWith(response: ServerResponse, body: string): void {
   const { socket } = response;
-  // If the socket were not corked here, `response.write` would cork it until the next tick. The
-  // body would still be buffered when `end` is called, so `end` would append the empty chunk.
   socket?.cork();
   response.write(body, 'latin1');
   socket?.uncork();
   response.end();
 }
 
-/**
- * Reports whether this is an HTTP/1 response on a real connection. An emulation of node:http has
- * its own class of responses or of sockets.
- */
+/** Reports whether this is an HTTP/1 response on a real connection, not one of an emulation. */
 function isConnected(response: NodeResponse): response is ServerResponse & { readonly socket: Socket } {
   return response instanceof ServerResponse && response.socket instanceof Socket;
 }
 
 /**
- * Passes all headers in one array to `writeHead` if that is Node's own method. Otherwise sets the
- * headers one by one. Middleware for compression, sessions or response times replaces `writeHead`.
- * The replacement in on-headers before 1.1 misreads such an array, and emulations of node:http
- * misread or ignore it.
+ * Passes all headers in one array to `writeHead` if that is Node's own method. The replacement by
+ * on-headers before 1.1, which middleware uses, and emulations of node:http misread such an array.
  */
 function writeHead(response: NodeResponse, status: number, headers: string[]): void {
   if (!Object.hasOwn(response, 'writeHead') && (isConnected(response) || 'stream' in response)) {

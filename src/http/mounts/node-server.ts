@@ -1,5 +1,5 @@
 import { type IncomingMessage, type Server, ServerResponse, STATUS_CODES } from 'node:http';
-import type { Socket } from 'node:net';
+import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { checkMethods } from '../../check.js';
 import { after } from '../host-call.js';
@@ -7,12 +7,9 @@ import { forEachField, type Reply } from '../reply.js';
 import type { RefusalCode } from '../request.js';
 import type { OrderService } from '../service.js';
 
-/**
- * The fields of a parser error of Node.js. `bytesParsed` and `rawPacket` are present only if bytes
- * were malformed.
- */
 interface ClientError extends Error {
   readonly code?: string;
+  /** Both are present only if bytes were malformed. */
   readonly bytesParsed?: number;
   readonly rawPacket?: Buffer;
 }
@@ -24,12 +21,7 @@ const CODES: Readonly<Record<string, RefusalCode>> = {
   [TIMED_OUT]: 'request_timeout',
 };
 
-/**
- * Makes the service respond to requests that Node.js would otherwise drop or respond to by itself.
- * These are malformed requests, requests that time out, and requests with an unknown method, with
- * `CONNECT`, with `Expect` or without `Host`. They are also the requests of a client that has
- * closed its sending half of the connection.
- */
+/** Makes the service respond to the requests that `NodeHandler.attach` names. */
 export function attachTo<S extends Server>(
   server: S,
   service: OrderService,
@@ -48,7 +40,8 @@ export function attachTo<S extends Server>(
   server.on('clientError', (error: ClientError, socket) => {
     if (!closing.has(socket)) {
       closing.add(socket);
-      answerAndClose(socket, () => service.refuse(codeOf(error), remoteAddress(socket)));
+      const address = socket instanceof Socket ? socket.remoteAddress : undefined;
+      answerAndClose(socket, () => service.refuse(codeOf(error), address));
     } else if (error.code === TIMED_OUT) {
       // A pending response waits for content that is malformed. Any other further error follows
       // from the first.
@@ -91,14 +84,7 @@ function codeOf({ code = '', rawPacket, bytesParsed = 0 }: ClientError): Refusal
   return REQUEST_LINE.test(line) ? 'method_not_implemented' : 'bad_request';
 }
 
-function remoteAddress(socket: Duplex & Partial<Pick<Socket, 'remoteAddress'>>): string | undefined {
-  return socket.remoteAddress;
-}
-
-/**
- * Returns the response in progress on a socket. The response is in a private property, which Node's
- * own default `clientError` listener reads too.
- */
+/** Returns the response in progress, from the private property that Node's own listener reads too. */
 function responseInProgress(socket: Duplex): ServerResponse | undefined {
   const response: unknown = Reflect.get(socket, '_httpMessage');
   return response instanceof ServerResponse ? response : undefined;

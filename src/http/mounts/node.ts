@@ -29,10 +29,7 @@ export interface NodeMountOptions {
  * middleware for Express and Connect, and passes requests for other paths to `next`.
  */
 export interface NodeHandler {
-  /**
-   * Returns a promise if `next` is not passed and the reply is written later. Some hosts wait for
-   * this promise.
-   */
+  /** Returns a promise, for which some hosts wait, if there is no `next` and the reply comes later. */
   (request: NodeRequest, response: HttpResponse, next?: () => void): void | Promise<void>;
   /**
    * Prepares and returns the `node:http` or `https` server in which the handler is mounted. Without
@@ -81,13 +78,11 @@ export function nodeHandler(service: OrderService, options: NodeMountOptions = {
     );
   }
 
-  // The function has exactly three named parameters, because hosts recognise a middleware by the
-  // number of its parameters.
+  // Hosts recognise a middleware by the number of its parameters, which is three.
   const handle = (request: NodeRequest, response: HttpResponse, next?: () => void): void | Promise<void> => {
     const head = originalHead(request);
     if (next === undefined) return respond(request, response, head);
-    // The handler returns nothing here, because restify treats a returned promise as a call of
-    // `next`.
+    // Nothing is returned, because restify treats a returned promise as a call of `next`.
     if (service.owns(head.url ?? '')) respond(request, response, head);
     else next();
   };
@@ -97,10 +92,9 @@ export function nodeHandler(service: OrderService, options: NodeMountOptions = {
 }
 
 /**
- * Returns the request with its original target. Connect and Express keep this target in
- * `originalUrl` when they remove the mount path from `url`. A request from an emulation of
- * node:http may lack a Host field, which the service requires in HTTP/1.1. So the HTTP version of
- * such a request is left out.
+ * Returns the request with its original target, which Connect and Express keep in `originalUrl` when
+ * they remove the mount path from `url`. A request from an emulation of node:http may lack a Host
+ * field, which the service requires in HTTP/1.1, so its HTTP version is left out.
  */
 export function originalHead(request: NodeRequest): RequestHead {
   const url = 'originalUrl' in request && typeof request.originalUrl === 'string' ? request.originalUrl : request.url;

@@ -37,9 +37,8 @@ const IGNORE_REST = 2;
 
 /**
  * Stops reading requests from a connection whose last response is known. Without this, Node.js would
- * parse all bytes that it has read before, up to 64 KiB at a time. These can be 3,600 requests,
- * which take 20 ms and megabytes of memory. No public method ends this. `onIncoming` is the private
- * callback by which the parser passes a request to the server.
+ * parse all bytes that it has read before: up to 3,600 requests, which take 20 ms and megabytes. No
+ * public method ends this. `onIncoming` is the parser's private callback for a request.
  */
 export function stopReading(socket: Socket): void {
   const parser: unknown = Reflect.get(socket, 'parser');
