@@ -213,20 +213,20 @@ function overLimit({ verdict, retryAfterMs }: Decision): Outcome {
   return refusal(code, 'Retry-After', retryAfter(retryAfterMs));
 }
 
-const ADMISSION_OPTIONS: Readonly<Record<keyof AdmissionOptions, true>> = {
-  limiter: true,
-  authenticate: true,
-  isKnownKey: true,
-  addressPlan: true,
-  draftFields: true,
-};
+const OPTIONS: readonly (keyof AdmissionOptions)[] = [
+  'limiter',
+  'authenticate',
+  'isKnownKey',
+  'addressPlan',
+  'draftFields',
+];
 
 /**
  * Throws a TypeError or RangeError that names an invalid or unknown option. `others` are the names
  * of further allowed options.
  */
 export function checkAdmissionOptions(options: AdmissionOptions, others: readonly string[] = []): void {
-  checkFields('options', options, [...others, ...Object.keys(ADMISSION_OPTIONS)]);
+  checkFields('options', options, [...others, ...OPTIONS]);
   const { limiter, authenticate, isKnownKey, addressPlan, draftFields = true } = options;
   checkMethods('limiter', limiter, ['take']);
   checkFunction('authenticate', authenticate);

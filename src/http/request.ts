@@ -57,7 +57,6 @@ export interface ReadRequest {
   readonly clientAddress: ClientAddress;
   /** The time at which the head was read, or 0 if nobody subscribes to the diagnostics channel. */
   readonly startedMs: number;
-  /** The bearer token. */
   readonly apiKey: string | undefined;
   /** The error code if there is no `apiKey`. */
   readonly keyFault: KeyFault;

@@ -1,6 +1,5 @@
 import { checkFields } from '../../check.js';
 import { PLANS } from '../../limits/index.js';
-import { ERROR_CODES } from '../errors.js';
 import { OPERATION_NAMES, OPERATIONS, type OperationName } from '../operations.js';
 import { checkBasePath } from '../route.js';
 import {
@@ -136,7 +135,7 @@ export function createOpenApiDocument(options: OpenApiOptions = {}): OpenApiDocu
           description: 'The API key, sent as the bearer token: `Authorization: Bearer <API key>` (RFC 6750).',
         },
       },
-      schemas: schemas(ERROR_CODES),
+      schemas,
       headers,
       responses: responses(),
     },

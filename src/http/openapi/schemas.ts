@@ -1,7 +1,7 @@
 import { MAX_HEADER_INTEGER } from '../../check.js';
 import { FIELD_NAMES, FIELDS } from '../../orders/fields.js';
 import type { Order } from '../../orders/order.js';
-import { errorObject } from '../errors.js';
+import { ERROR_CODES, errorObject } from '../errors.js';
 import { OPERATIONS, resourceAt } from '../operations.js';
 import { CHALLENGE, INVALID_TOKEN_CHALLENGE } from '../reply.js';
 
@@ -31,58 +31,50 @@ export const EXAMPLE_ORDERS = [
   { id: EXAMPLE_ID, petId: 108, quantity: 1, shipDate: '2030-03-04T16:20:00Z', complete: false },
 ] as const;
 
-const ORDER = {
-  type: 'object',
-  description: 'An order. No field is required: a field without a known value is absent, never `null`.',
-  properties: Object.fromEntries(FIELD_NAMES.map((name) => [name, property(name)])),
-};
-
-const ORDER_LIST = {
-  type: 'array',
-  description: 'Every order, ascending by id, without pagination. The number of orders is not bounded.',
-  items: refer('schemas', 'Order'),
-};
-
 const EXAMPLE_ERROR = errorObject('order_already_shipped');
 
-/**
- * Returns the schemas by name. `codes` are the values that the `code` of an Error object can have.
- */
-export function schemas(codes: readonly string[]): Readonly<Record<string, Json>> {
-  return {
-    Order: ORDER,
-    OrderList: ORDER_LIST,
-    OrderId: { ...FIELDS.id.type.schema, description: 'Order identifier, in decimal digits.' },
-    Error: {
-      type: 'object',
-      description: 'Every error has this shape.',
-      required: ['code', 'message', 'status'],
-      properties: {
-        code: {
-          type: 'string',
-          description: 'Machine-readable error code.',
-          enum: codes,
-          examples: [EXAMPLE_ERROR.code],
-        },
-        message: {
-          type: 'string',
-          description: 'Human-readable description: what was wrong and what to do. The wording may change.',
-          pattern: '^[ -~]+$',
-          maxLength: 200,
-          examples: [EXAMPLE_ERROR.message],
-        },
-        status: {
-          type: 'integer',
-          format: 'int32',
-          minimum: 400,
-          maximum: 599,
-          description: 'The HTTP status code.',
-          examples: [EXAMPLE_ERROR.status],
-        },
+/** The schemas by name. */
+export const schemas: Readonly<Record<string, Json>> = {
+  Order: {
+    type: 'object',
+    description: 'An order. No field is required: a field without a known value is absent, never `null`.',
+    properties: Object.fromEntries(FIELD_NAMES.map((name) => [name, property(name)])),
+  },
+  OrderList: {
+    type: 'array',
+    description: 'Every order, ascending by id, without pagination. The number of orders is not bounded.',
+    items: refer('schemas', 'Order'),
+  },
+  OrderId: { ...FIELDS.id.type.schema, description: 'Order identifier, in decimal digits.' },
+  Error: {
+    type: 'object',
+    description: 'Every error has this shape.',
+    required: ['code', 'message', 'status'],
+    properties: {
+      code: {
+        type: 'string',
+        description: 'Machine-readable error code.',
+        enum: ERROR_CODES,
+        examples: [EXAMPLE_ERROR.code],
+      },
+      message: {
+        type: 'string',
+        description: 'Human-readable description: what was wrong and what to do. The wording may change.',
+        pattern: '^[ -~]+$',
+        maxLength: 200,
+        examples: [EXAMPLE_ERROR.message],
+      },
+      status: {
+        type: 'integer',
+        format: 'int32',
+        minimum: 400,
+        maximum: 599,
+        description: 'The HTTP status code.',
+        examples: [EXAMPLE_ERROR.status],
       },
     },
-  };
-}
+  },
+};
 
 /** The longest header section that Node.js accepts by default. */
 const MAX_FIELD_LENGTH = 16_384;
