@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createPlan, type Plan, type PlanOptions, perDay, perMinute } from 'store-orders';
-import { PLANS } from 'store-orders/limiter';
-import { createTestService } from 'store-orders/testing';
+import { createMemoryLimiter, PLANS } from 'store-orders/limiter';
 import { parseList } from 'structured-headers';
 import { createAnswer, rateLimitOf } from './support/answer.js';
 import { bearer, createShop, ORDERS, type Shop } from './support/shop.js';
+
+const DAY = 86_400;
+const LARGEST = 999_999_999_999_999;
 
 function planOf(...policies: PlanOptions['policies']): Plan {
   return createPlan({ name: 'custom', policies, ban: false });
@@ -15,9 +17,18 @@ function shopWith(plan: Plan, draftFields?: boolean): Shop {
   return createShop({ authenticate: () => ({ id: 'owner', plan }), draftFields });
 }
 
-async function ask({ service }: Shop) {
-  const { status, headers, body } = await service.respond({ method: 'GET', url: ORDERS, rawHeaders: bearer('any') });
-  return createAnswer(status, headers, String(body));
+async function ask({ service }: Shop, fields = bearer('any')) {
+  const { status, headers } = await service.respond({ method: 'GET', url: ORDERS, rawHeaders: fields });
+  const answer = createAnswer(status, headers, '');
+  const { limit, remaining, reset } = rateLimitOf(answer);
+  return {
+    status,
+    names: [...answer.fields.keys()],
+    xRateLimit: [limit, remaining, reset],
+    policies: read(answer.fields.get('ratelimit-policy')),
+    windows: read(answer.fields.get('ratelimit')),
+    retryAfter: Number(answer.fields.get('retry-after')),
+  };
 }
 
 /**
@@ -33,100 +44,139 @@ function read(field: string | undefined): Record<string, Record<string, unknown>
   return Object.fromEntries(items);
 }
 
+/** Returns the clock's time in seconds, the unit of the header fields. */
+const secondsOf = ({ clock }: Shop) => clock.nowMs() / 1_000;
+
 test('RateLimit-Policy lists every quota, and RateLimit lists what remains of each, both as structured fields', async () => {
   const shop = shopWith(planOf(perMinute(60), perDay(1_000)));
   const first = await ask(shop);
-  assert.deepEqual(read(first.fields.get('ratelimit-policy')), {
-    minute: { q: 60, w: 60 },
-    day: { q: 1_000, w: 86_400 },
-  });
-  assert.deepEqual(read(first.fields.get('ratelimit')), { minute: { r: 59, t: 60 }, day: { r: 999, t: 86_400 } });
+  assert.deepEqual(first.policies, { minute: { q: 60, w: 60 }, day: { q: 1_000, w: DAY } });
+  assert.deepEqual(first.windows, { minute: { r: 59, t: 60 }, day: { r: 999, t: DAY } });
   shop.clock.advance(1_001);
-  const second = await ask(shop);
-  assert.deepEqual(read(second.fields.get('ratelimit')), { minute: { r: 58, t: 59 }, day: { r: 998, t: 86_399 } });
+  assert.deepEqual((await ask(shop)).windows, { minute: { r: 58, t: 59 }, day: { r: 998, t: DAY - 1 } });
 });
 
 test('RateLimit and RateLimit-Policy can describe any plan, for example with three windows, unusual names or the largest numbers', async () => {
-  const largest = 999_999_999_999_999;
-  const plans = [
+  for (const plan of [
     planOf({ name: 'a', quota: 1, windowMs: 1 }),
-    planOf({ name: 'Burst_1.x-y', quota: largest, windowMs: largest }),
+    planOf({ name: 'Burst_1.x-y', quota: LARGEST, windowMs: LARGEST }),
     planOf(perMinute(3), perDay(4), { name: 'hour', quota: 9, windowMs: 3_600_001 }),
-    planOf({ name: 'trickle', quota: 7, windowMs: 10_000, refill: 'continuous' }),
     planOf({ name: 'utc', quota: 7, windowMs: 86_400_000, align: 'utc' }),
-  ];
-  for (const plan of plans) {
-    const { fields } = await ask(shopWith(plan));
-    const expected = plan.policies.map(({ name, quota, windowMs }) => [
-      name,
-      { q: quota, w: Math.ceil(windowMs / 1_000) },
-    ]);
-    assert.deepEqual(read(fields.get('ratelimit-policy')), Object.fromEntries(expected));
+  ]) {
+    const { policies, windows } = await ask(shopWith(plan));
     for (const { name, quota, windowMs } of plan.policies) {
-      const item = read(fields.get('ratelimit'))[name];
-      assert.equal(item?.['r'], quota - 1);
-      assert.ok(Number(item?.['t']) >= 1 && Number(item?.['t']) <= Math.ceil(windowMs / 1_000));
+      const w = Math.ceil(windowMs / 1_000);
+      assert.deepEqual(policies[name], { q: quota, w });
+      const { r, t } = windows[name] ?? {};
+      assert.ok(r === quota - 1 && Number(t) >= 1 && Number(t) <= w, `${r} in ${t}`);
     }
+    assert.equal(Object.keys(policies).length, plan.policies.length);
   }
 });
 
 test('X-RateLimit-* report the window with the least remaining, and on a tie the one that resets later', async () => {
-  const dayS = 86_400;
-  const rows: [
-    minute: number,
-    day: number,
-    requests: number,
-    xRateLimit: { limit: number; remaining: number; reset: number },
-  ][] = [
-    [3, 10, 1, { limit: 3, remaining: 2, reset: 60 }],
-    [10, 3, 1, { limit: 3, remaining: 2, reset: dayS }],
-    [3, 3, 1, { limit: 3, remaining: 2, reset: dayS }],
-    [1, 1, 2, { limit: 1, remaining: 0, reset: dayS }],
-  ];
-  for (const [minute, day, requests, { limit, remaining, reset }] of rows) {
+  for (const [minute, day, requests, limit, remaining, reset] of [
+    [3, 10, 1, 3, 2, 60],
+    [10, 3, 1, 3, 2, DAY],
+    [3, 3, 1, 3, 2, DAY],
+    [1, 1, 2, 1, 0, DAY],
+  ] as const) {
     for (const policies of [
       [perMinute(minute), perDay(day)],
       [perDay(day), perMinute(minute)],
     ]) {
       const shop = shopWith(planOf(...policies));
       for (let sent = 1; sent < requests; sent++) await ask(shop);
-      const answer = await ask(shop);
-      assert.deepEqual(rateLimitOf(answer), { limit, remaining, reset: shop.clock.nowMs() / 1_000 + reset });
-      if (requests > 1) assert.deepEqual([answer.status, answer.fields.get('retry-after')], [429, `${dayS}`]);
+      const { status, xRateLimit, retryAfter } = await ask(shop);
+      assert.deepEqual(xRateLimit, [limit, remaining, secondsOf(shop) + reset]);
+      if (requests > 1) assert.deepEqual([status, retryAfter], [429, DAY]);
     }
   }
 });
 
 test("X-RateLimit-Reset is the reset time on the limiter's clock plus that clock's offset from UTC, rounded up to whole seconds", async () => {
-  const { createMemoryLimiter } = await import('store-orders/limiter');
   const limiter = createMemoryLimiter({ clock: { nowMs: () => 5_001, utcOffsetMs: () => 1_000_000 } });
   const shop = createShop({ limiter, authenticate: () => ({ id: 'owner', plan: planOf(perMinute(2)) }) });
-  assert.equal(rateLimitOf(await ask(shop)).reset, Math.ceil((5_001 + 60_000 + 1_000_000) / 1_000));
+  assert.equal((await ask(shop)).xRateLimit[2], Math.ceil((5_001 + 60_000 + 1_000_000) / 1_000));
 });
 
 test('with draftFields: false, responses lack RateLimit and RateLimit-Policy, but no other field', async () => {
   const plan = planOf(perMinute(2));
-  const names = async (shop: Shop) => [...(await ask(shop)).fields.keys()];
-  const expected = (await names(shopWith(plan))).filter((name) => !['ratelimit', 'ratelimit-policy'].includes(name));
-  assert.deepEqual(await names(shopWith(plan, false)), expected);
+  const { names } = await ask(shopWith(plan));
+  const expected = names.filter((name) => !['ratelimit', 'ratelimit-policy'].includes(name));
+  assert.deepEqual((await ask(shopWith(plan, false))).names, expected);
 });
 
 test('the policy for addresses and the policies for keys have different names', async () => {
-  const { url, fetch, apiKey } = createTestService();
-  const policyOf = async (headers: Record<string, string>) =>
-    (await fetch(`${url}/store/orders`, { headers })).headers.get('RateLimit-Policy');
-  assert.equal(await policyOf({}), '"address-minute";q=600;w=60');
-  assert.equal(await policyOf({ Authorization: `Bearer ${apiKey}` }), '"minute";q=60;w=60, "day";q=1000;w=86400');
+  assert.deepEqual((await ask(createShop(), bearer('unknown'))).policies, { 'address-minute': { q: 600, w: 60 } });
+  assert.deepEqual(Object.keys((await ask(createShop(), bearer('free-key'))).policies), ['minute', 'day']);
 });
 
 test('if the quota of a plan is changed in place, the next response announces the new quota', async () => {
   const plan = structuredClone(PLANS.free);
-  const { url, fetch, apiKey } = createTestService({ plan });
-  const quotas = async () => {
-    const { headers } = await fetch(`${url}/store/orders`, { headers: { Authorization: `Bearer ${apiKey}` } });
-    return [headers.get('X-RateLimit-Limit'), headers.get('RateLimit-Policy')?.split(',')[0]];
-  };
-  assert.deepEqual(await quotas(), ['60', '"minute";q=60;w=60']);
+  const shop = shopWith(plan);
+  assert.deepEqual((await ask(shop)).policies['minute'], { q: 60, w: 60 });
   Object.assign(plan.policies[0] ?? {}, { quota: 5 });
-  assert.deepEqual(await quotas(), ['5', '"minute";q=5;w=60']);
+  assert.deepEqual((await ask(shop)).policies['minute'], { q: 5, w: 60 });
+});
+
+test('during a ban, X-RateLimit-* stay the same, and RateLimit reports the tokens that are left in each window', async () => {
+  const shop = shopWith(PLANS.free);
+  for (let n = 0; n < 60; n++) assert.equal((await ask(shop)).status, 200);
+  assert.equal((await ask(shop)).status, 429);
+  shop.clock.advance(3_000);
+  for (let n = 0; n < 19; n++) assert.deepEqual((await ask(shop)).xRateLimit, [60, 0, secondsOf(shop) + 57]);
+
+  const passesAt = secondsOf(shop) + 60;
+  for (let left = 60; left > 0; left--) {
+    const { status, retryAfter, xRateLimit, windows } = await ask(shop);
+    assert.deepEqual([status, retryAfter, xRateLimit], [429, left, [60, 0, passesAt]]);
+    const minute = left > 3 ? { r: 0, t: left - 3 } : { r: 60, t: 60 };
+    assert.deepEqual(windows, { minute, day: { r: 940, t: DAY - 63 + left } });
+    shop.clock.advance(1_000);
+  }
+  assert.equal((await ask(shop)).status, 200);
+});
+
+test('responses announce the end of a ban even if the key has not used its quotas', async () => {
+  const shop = shopWith(PLANS.free);
+  shop.limiter.ban('owner', 90_000);
+  const passesAt = secondsOf(shop) + 90;
+  for (const afterMs of [0, 1_000, 50_000, 38_000]) {
+    shop.clock.advance(afterMs);
+    const { xRateLimit, windows } = await ask(shop);
+    assert.deepEqual(xRateLimit, [60, 0, passesAt]);
+    assert.deepEqual(windows, { minute: { r: 60, t: 60 }, day: { r: 1_000, t: DAY } });
+  }
+});
+
+test('if a used-up window ends later than the ban, X-RateLimit-Reset and Retry-After announce the end of the window', async () => {
+  const shop = shopWith(planOf(perMinute(60), perDay(2)));
+  for (let n = 0; n < 2; n++) await ask(shop);
+  shop.limiter.ban('owner', 5_000);
+  const passesAt = secondsOf(shop) + DAY;
+  for (const afterMs of [0, 4_000, 1_000]) {
+    shop.clock.advance(afterMs);
+    const { xRateLimit, retryAfter } = await ask(shop);
+    assert.deepEqual([...xRateLimit, retryAfter], [2, 0, passesAt, passesAt - secondsOf(shop)]);
+  }
+});
+
+test('with continuous refill, RateLimit announces when the next token comes back, and X-RateLimit-Reset when all tokens are back', async () => {
+  const shop = shopWith(planOf({ name: 'trickle', quota: 4, windowMs: 80_000, refill: 'continuous' }));
+  const startsAt = secondsOf(shop);
+  for (const [afterS, status, r, t, resetsAfter] of [
+    [0, 200, 3, 20, 20],
+    [15, 200, 2, 5, 40],
+    [0, 200, 1, 5, 60],
+    [0, 200, 0, 5, 80],
+    [0, 429, 0, 5, 80],
+    [5, 200, 0, 20, 100],
+  ] as const) {
+    shop.clock.advance(afterS * 1_000);
+    const answer = await ask(shop);
+    assert.deepEqual([answer.status, answer.windows], [status, { trickle: { r, t } }]);
+    assert.deepEqual(answer.xRateLimit, [4, r, startsAt + resetsAfter]);
+    if (status === 429) assert.equal(answer.retryAfter, t);
+  }
 });

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Reply, RequestHead } from 'store-orders';
-import { fakeStore } from '../support/fake-store.js';
+import type { RequestHead } from 'store-orders';
 import { createShop, KEY, ORDERS } from './support/shop.js';
 
 test('if authenticate, the limiter and the store are synchronous, respond() returns every reply without a promise', async () => {
@@ -43,33 +42,3 @@ test('if authenticate, the limiter and the store are synchronous, respond() retu
   await service.close();
   assert.equal(statusOf({ method: 'GET', url: ORDERS, rawHeaders: KEY }), 503);
 });
-
-test('an array with a version is serialised only once, but an array without one is serialised for each request', async () => {
-  const shop = createShop();
-  const bodyOf = async ({ service }: Pick<ReturnType<typeof createShop>, 'service'>) =>
-    (await service.respond({ method: 'GET', url: ORDERS, rawHeaders: KEY })).body;
-  shop.store.put(Array.from({ length: 100_000 }, (_, i) => ({ id: 1_000 + i, petId: 7 })));
-  const first = await bodyOf(shop);
-  assert.ok(typeof first === 'object' && Symbol.asyncIterator in first, 'a long list is sent in pieces');
-  const pieces = await piecesOf(first);
-  const again = await piecesOf(await bodyOf(shop));
-  assert.ok(
-    pieces.length > 1 && pieces.every((piece, index) => piece === again[index]),
-    'the second response has the same pieces as the first',
-  );
-  shop.store.put([{ id: 7 }]);
-  assert.notEqual((await piecesOf(await bodyOf(shop)))[0], pieces[0], 'a changed list is serialised again');
-
-  const orders = [{ id: 1n }];
-  const changing = createShop({ store: fakeStore({ list: () => orders }) });
-  assert.equal(await bodyOf(changing), '[{"id":1}]');
-  orders.push({ id: 2n });
-  assert.equal(await bodyOf(changing), '[{"id":1},{"id":2}]');
-});
-
-async function piecesOf(body: Reply['body']): Promise<Uint8Array[]> {
-  const pieces: Uint8Array[] = [];
-  assert.ok(typeof body === 'object' && Symbol.asyncIterator in body);
-  for await (const piece of body) pieces.push(piece);
-  return pieces;
-}

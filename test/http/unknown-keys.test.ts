@@ -112,13 +112,6 @@ test('a request with a key that this process has already found valid is served e
   );
 });
 
-test('createOrderService throws if isKnownKey is not a function', () => {
-  assert.throws(() => createShop({ isKnownKey: Object(true) }), {
-    name: 'TypeError',
-    message: 'isKnownKey: expected a function',
-  });
-});
-
 function fieldOf({ headers }: Reply, name: string): string | undefined {
   const index = headers.indexOf(name);
   return index < 0 ? undefined : headers[index + 1];

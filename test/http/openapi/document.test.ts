@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { createMemoryOrderStore, type ErrorCode, PLANS } from 'store-orders';
 import { createOpenApiDocument } from 'store-orders/openapi';
 import type { OpenApiResponse } from '../../../dist/http/openapi/responses.js';
-import { type Answer, ERROR_CODES } from '../support/answer.js';
+import type { Answer } from '../support/answer.js';
 import { bearer, createShop, INT64_MAX, INT64_MIN, KEY, ORDERS, order } from '../support/shop.js';
 import { core } from '../support/ways.js';
 import { type Operation, PROVOCATIONS, provoke, withAsking } from './support/provoke.js';
@@ -159,14 +160,20 @@ test('every response to a random request is documented', async () => {
   );
 });
 
-test('every error code has exactly one example, and the schema named Error lists all codes', () => {
-  const all = [...Object.values(document.components.responses), ...Object.values(document['x-responses-elsewhere'])]
+test('every error code has exactly one example, a row with its status in src/http/README.md, and a place in the schema named Error', () => {
+  const examples = [
+    ...Object.values(document.components.responses),
+    ...Object.values(document['x-responses-elsewhere']),
+  ]
     .flatMap(examplesOf)
-    .map(([name]) => name)
-    .filter((name) => name !== 'orders');
-  assert.deepEqual(all.toSorted(), ERROR_CODES.toSorted());
-  const { enum: codes } = JSON.parse(text).components.schemas.Error.properties.code;
-  assert.deepEqual(codes.toSorted(), ERROR_CODES.toSorted());
+    .filter(([name]) => name !== 'orders');
+  const codes = Object.keys(PROVOCATIONS);
+  assert.deepEqual(examples.map(([code]) => code).toSorted(), codes.toSorted());
+  assert.deepEqual(JSON.parse(text).components.schemas.Error.properties.code.enum.toSorted(), codes.toSorted());
+  const page = readFileSync(new URL('../../../src/http/README.md', import.meta.url), 'utf8');
+  const rows = [...page.matchAll(/^\| (\d{3}) \| `(\w+)` \|/gm)].map(([, status, code]) => `${status} ${code}`);
+  const documented = examples.map(([code, value]) => `${Object(value).status} ${code}`);
+  assert.deepEqual(rows.toSorted(), documented.toSorted());
 });
 
 test('the OpenAPI document has the limits of int64 with all digits, and accepts both as ids', () => {

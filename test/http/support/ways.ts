@@ -1,8 +1,10 @@
 import { Agent, createServer, request as httpRequest, type RequestListener, type Server } from 'node:http';
+import type { OrderServiceOptions } from 'store-orders';
 import { fetchHandler } from 'store-orders/fetch';
 import { nodeHandler, type OrderService } from 'store-orders/handler';
 import { listenOnFreePort } from '../../support/listen.js';
 import { type Answer, checkAnswer, createAnswer } from './answer.js';
+import { createShop, type Shop } from './shop.js';
 
 /** Sends one request to the service, and checks the rules that hold for every response. */
 export type Ask = (
@@ -138,3 +140,18 @@ export function askNode(
 }
 
 export const WAYS: readonly Way[] = [core, node, fetchMount];
+
+/** Creates a service, and opens it for the time of `use`. */
+export async function withShop(
+  way: Way,
+  use: (ask: Ask, shop: Shop) => Promise<void>,
+  options: Partial<OrderServiceOptions> = {},
+): Promise<void> {
+  const shop = createShop(options);
+  const { ask, close } = await way.open(shop.service);
+  try {
+    await use(ask, shop);
+  } finally {
+    await close();
+  }
+}

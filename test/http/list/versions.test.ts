@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Order } from 'store-orders';
+import type { ListedOrders, Order } from 'store-orders';
 import { fakeStore, pagesOf, withVersion } from '../../support/fake-store.js';
 import { assertError } from '../support/answer.js';
 import { createShop, KEY, ORDERS } from '../support/shop.js';
-import { WAYS } from '../support/ways.js';
+import { type Ask, core, WAYS, withShop } from '../support/ways.js';
 
 const PAGES: readonly Order[][] = [[{ id: 1n }, { id: 2n }], [], [{ id: 3n }]];
 const SERIALIZED = '[{"id":1},{"id":2},{"id":3}]';
@@ -32,34 +32,62 @@ function createGatedStore(pages: readonly (readonly Order[] | Error)[]) {
 }
 
 for (const way of WAYS) {
-  test(`each version of the pages is read only once for all requests, even if they come while it is read (${way.name})`, async () => {
+  test(`each version of the pages is read only once for all requests, even if they come while it is read (${way.name})`, () => {
     const { store, open, change, readings } = createGatedStore(PAGES);
-    const { ask, close } = await way.open(createShop({ store }).service);
-    const early = [ask('GET', ORDERS, [KEY]), ask('GET', ORDERS, [KEY]), ask('HEAD', ORDERS, [KEY])];
-    open();
-    for (const { status, text, fields } of [...(await Promise.all(early)), await ask('GET', ORDERS, [KEY])]) {
-      assert.deepEqual([status, fields.get('content-length')], [200, `${SERIALIZED.length}`]);
-      assert.ok(text === SERIALIZED || text === '');
-    }
-    assert.equal(readings(), 1);
-    change();
-    assert.equal((await ask('GET', ORDERS, [KEY])).text, SERIALIZED);
-    assert.equal(readings(), 2);
-    await close();
+    const check = async (ask: Ask) => {
+      const early = [ask('GET', ORDERS, [KEY]), ask('GET', ORDERS, [KEY]), ask('HEAD', ORDERS, [KEY])];
+      open();
+      for (const { status, text, fields } of [...(await Promise.all(early)), await ask('GET', ORDERS, [KEY])]) {
+        assert.deepEqual([status, fields.get('content-length')], [200, `${SERIALIZED.length}`]);
+        assert.ok(text === SERIALIZED || text === '');
+      }
+      assert.equal(readings(), 1);
+      change();
+      assert.equal((await ask('GET', ORDERS, [KEY])).text, SERIALIZED);
+      assert.equal(readings(), 2);
+    };
+    return withShop(way, check, { store });
   });
 
   test(`if versioned pages fail, even after the first page, the response is a 503, and the next request reads them again (${way.name})`, async () => {
     for (const pages of [[new Error('the file is gone')], [[{ id: 1n }], new Error('the file is gone')]]) {
       const { store, open, readings } = createGatedStore(pages);
-      const { ask, close } = await way.open(createShop({ store }).service);
       open();
-      assertError(await ask('GET', ORDERS, [KEY]), 'service_unavailable');
-      assertError(await ask('GET', ORDERS, [KEY]), 'service_unavailable');
-      assert.equal(readings(), 2);
-      await close();
+      const check = async (ask: Ask) => {
+        assertError(await ask('GET', ORDERS, [KEY]), 'service_unavailable');
+        assertError(await ask('GET', ORDERS, [KEY]), 'service_unavailable');
+        assert.equal(readings(), 2);
+      };
+      await withShop(way, check, { store });
     }
   });
 }
+
+test('an array is serialised once for each version, and for each request if it has none', async () => {
+  let readings = 0;
+  const order = {
+    get id() {
+      readings++;
+      return 1n;
+    },
+  };
+  const rows = [
+    [withVersion([order]), 1],
+    [withVersion([order]), 1],
+    [withVersion([order], 'v2'), 2],
+    [[order], 3],
+    [[order], 4],
+  ] as const;
+  let listed: ListedOrders = [];
+  const check = async (ask: Ask) => {
+    for (const [orders, expected] of rows) {
+      listed = orders;
+      assert.equal((await ask('GET', ORDERS, [KEY])).text, '[{"id":1}]');
+      assert.equal(readings, expected);
+    }
+  };
+  await withShop(core, check, { store: fakeStore({ list: () => listed }) });
+});
 
 test('pages may be strings or UTF-8 bytes, and both have the same entity tag as an array of the same orders', async () => {
   const orders = PAGES.flat();

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { ReplyMessage } from 'store-orders';
+import { inspect } from 'node:util';
+import type { OrderService, ReplyMessage } from 'store-orders';
+import { fakeStore, pagesOf } from '../support/fake-store.js';
 import { onReplies } from './support/replies.js';
 import { createShop, KEY, ORDERS, order } from './support/shop.js';
 import { core, WAYS } from './support/ways.js';
@@ -52,14 +54,6 @@ for (const way of WAYS) {
   });
 }
 
-test('each request gets its own request id', async (t) => {
-  const messages = listen(t);
-  const { ask } = await core.open(createShop().service);
-  for (let n = 0; n < 300; n++) await ask('DELETE', order('x'), []);
-  const ids = messages.map(({ requestId }) => requestId ?? '');
-  assert.equal(new Set(ids).size, 300);
-});
-
 test('an X-Request-Id that is too long, unsafe or sent twice is replaced', async (t) => {
   listen(t);
   const { ask } = await core.open(createShop().service);
@@ -103,22 +97,64 @@ test('only a valid traceparent reaches the diagnostics channel', async (t) => {
   assert.equal(messages.at(-1)?.traceparent, undefined, 'sent twice');
 });
 
-test('a request with a valid key is served even if clientAddress throws; the path that the diagnostics channel reports has no secrets', async (t) => {
+test('the path that the diagnostics channel reports is cut off and has no secrets', async (t) => {
   const messages = listen(t);
   const { service } = createShop();
-  const reply = await service.respond({ method: 'GET', url: ORDERS, rawHeaders: [...KEY] }, () => {
-    throw new Error('no address');
-  });
-  assert.deepEqual([reply.status, messages[0]?.clientAddress], [200, undefined]);
-  await service.respond({ method: 'GET', url: `/${'x'.repeat(5_000)}`, rawHeaders: [...KEY] });
-  assert.equal(messages[1]?.path?.length, 1_024);
+  await service.respond({ method: 'GET', url: `/${'x'.repeat(5_000)}`, rawHeaders: KEY });
+  assert.equal(messages[0]?.path?.length, 1_024);
   for (const [url, path] of [
     ['http://h?token=a/SECRET', '/'],
     ['http://h/a?next=/b&token=SECRET', '/a'],
     ['http://user:SECRET@h/a', undefined],
     ['/a#token=SECRET', '/a'],
   ] as const) {
-    await service.respond({ method: 'GET', url, rawHeaders: [...KEY] });
+    await service.respond({ method: 'GET', url, rawHeaders: KEY });
     assert.equal(messages.at(-1)?.path, path, url);
+  }
+});
+
+test('the diagnostics channel reports the operation, the order and the id of the key, but never the API key itself', async (t) => {
+  const messages = listen(t);
+  const { service } = createShop();
+  await service.respond({ method: 'DELETE', url: `${ORDERS}/1`, rawHeaders: KEY });
+  await service.respond({ method: 'GET', url: ORDERS, rawHeaders: KEY });
+  await service.respond({ method: 'GET', url: ORDERS, rawHeaders: ['Authorization', 'Bearer stolen-key'] });
+  await service.refuse('headers_too_large');
+  assert.doesNotMatch(inspect(messages), /business-key|stolen-key/);
+  const told = messages.map(({ status, code, operation, orderId, keyId, plan }) =>
+    [status, code, operation, orderId, keyId, plan].filter((value) => value !== undefined),
+  );
+  assert.deepEqual(told, [
+    [204, 'cancelOrder', 1n, 'owner', 'business'],
+    [200, 'listOrders', 'owner', 'business'],
+    [401, 'invalid_api_key', 'address'],
+    [431, 'headers_too_large', 'address'],
+  ]);
+});
+
+test('the diagnostics channel gets one message for a streamed list, when the stream has ended, failed or been abandoned', async (t) => {
+  const messages = listen(t);
+  const failure = new Error('the cursor is gone');
+  const stopped = async (service: OrderService) => {
+    const { body } = await service.respond({ method: 'GET', url: ORDERS, rawHeaders: KEY });
+    assert.ok(typeof body === 'object' && Symbol.asyncIterator in body);
+    const before = messages.length;
+    for await (const _ of body) {
+      assert.equal(messages.length, before, 'nothing is published before the stream has ended');
+      break;
+    }
+  };
+  const read = async (service: OrderService) => (await core.open(service)).ask('GET', ORDERS, [KEY]);
+  for (const [pages, use, bytes, error] of [
+    [[[{ id: 1n }], [{ id: 2n }]], read, '[{"id":1},{"id":2}]'.length, undefined],
+    [[[{ id: 1n }], [{ id: 2n }]], stopped, '[{"id":1}'.length, undefined],
+    [[[{ id: 1n }], failure], (service) => assert.rejects(read(service)), '[{"id":1}'.length, failure],
+  ] as const satisfies [unknown, (service: OrderService) => Promise<unknown>, unknown, unknown][]) {
+    const { service } = createShop({ store: fakeStore({ list: () => pagesOf(pages) }) });
+    const before = messages.length;
+    await use(service);
+    await service.close();
+    const told = messages.slice(before).map((message) => [message.status, message.bytes, message.error]);
+    assert.deepEqual(told, [[200, bytes, error]]);
   }
 });
