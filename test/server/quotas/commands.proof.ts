@@ -4,13 +4,16 @@ import { after, before, suite, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openSqliteDatabase } from 'store-orders/sqlite';
 import { type RedisServer, skip, startRedis } from '../../support/redis-server.js';
-import { temporaryDirectory } from '../../support/temporary-file.js';
 import { until } from '../../support/until.js';
-import { testBanCommands } from '../support/ban-commands.js';
-import { answerOf, issueKey, startServer } from '../support/program.js';
-import { drain, remaining, testQuotaCommands } from '../support/quota-commands.js';
+import { issueKey, programIn, startServer } from '../support/program.js';
+import { drain, remaining, testQuotaCommands } from './support/quota-commands.js';
 
-testQuotaCommands({ name: 'in the file', env: () => ({}), place: () => 'store-orders.db' });
+suite('the quota and ban commands, with quotas in the file', () => {
+  testQuotaCommands(
+    () => ({}),
+    () => 'store-orders.db',
+  );
+});
 
 suite('the quota and ban commands, with quotas in Redis', { skip }, () => {
   let redis: RedisServer;
@@ -21,12 +24,23 @@ suite('the quota and ban commands, with quotas in Redis', { skip }, () => {
   });
   after(() => redis.stop());
 
-  testQuotaCommands({ name: 'in Redis', env: () => ({ REDIS_URL: url() }), place: url, cachesRefusals: true });
-  testBanCommands({ name: 'in Redis', env: () => ({ REDIS_URL: url() }), place: url });
+  testQuotaCommands(() => ({ REDIS_URL: url() }), url);
+});
+
+test('"ban set" refuses an invalid or missing duration, and "quota list" an invalid limit', async () => {
+  const { misuse } = programIn();
+  for (const time of ['10', '0m', '1.5h', 'm', '-1s', '366d', '1w', '999999999d']) {
+    assert.equal(
+      await misuse(`ban set key_a --for=${time}`),
+      `--for: expected a time up to 365d, such as 90s, 10m, 2h or 7d, not "${time}"`,
+    );
+  }
+  assert.equal(await misuse('ban set key_a'), 'missing required option --for TIME; run "store-orders ban set --help"');
+  assert.equal(await misuse('quota list --limit 0'), '--limit: expected a whole number from 1 to 1000000000, not "0"');
 });
 
 test('a killed server loses at most the quota changes of the last second', async (t) => {
-  const cwd = temporaryDirectory();
+  const { cwd } = programIn();
   const first = await startServer(t, { cwd });
   const { key } = await issueKey(cwd, 'enterprise', '--per-day', '10');
   await drain(first, key, 4);
@@ -37,7 +51,7 @@ test('a killed server loses at most the quota changes of the last second', async
 });
 
 test('a server responds while another process locks the database, and saves the quotas afterwards', async (t) => {
-  const cwd = temporaryDirectory();
+  const { cwd, output } = programIn();
   const server = await startServer(t, { cwd });
   const { key, id } = await issueKey(cwd, 'enterprise', '--per-day', '10');
   const other = openSqliteDatabase(join(cwd, 'store-orders.db'));
@@ -49,5 +63,5 @@ test('a server responds while another process locks the database, and saves the 
   );
   assert.equal(await remaining(server, key), '6');
   other.exec('COMMIT');
-  await until(async () => /"remaining":6/.test(JSON.stringify(await answerOf(['quota', 'show', id], { cwd }))), 1_500);
+  await until(async () => (await output(`quota show ${id}`)).includes('day: 6 of 10 left'), 1_500);
 });
