@@ -35,29 +35,20 @@ function provoke({ saved, clock }: Awaited<ReturnType<typeof start>>): void {
   }
 }
 
-test('used quotas, refusals that count towards a ban, and bans survive saving and loading', async (t) => {
-  const table = open(t);
-  const before = await start(table);
-  provoke(before);
-  before.saved.take('key_b', plan, 2);
-  await before.saved.save();
-  const after = await start(table, before.clock.nowMs());
-  for (const key of ['key_a', 'key_b']) assert.deepEqual(after.limiter.inspect(key), before.limiter.inspect(key));
-  assert.equal(after.saved.take('key_a', plan).verdict, 'banned');
-  assert.equal(after.saved.take('key_b', plan, 0).inForce.remaining, 1);
-});
-
-test('saved bans and windows keep their Unix times when a process whose clock starts at another zero loads them', async (t) => {
+test('used quotas and bans survive a restart, although the clock of the next process starts at another zero', async (t) => {
   const table = open(t);
   const before = await start(table, 1_000_000, 60_000);
   provoke(before);
-  const announced = before.saved.take('key_a', plan);
+  before.saved.take('key_b', plan, 2);
   await before.saved.save();
   const after = await start(table, before.clock.nowMs() + 60_000);
-  const found = after.saved.take('key_a', plan);
-  assert.equal(found.verdict, 'banned');
-  assert.equal(found.retryAfterMs, announced.retryAfterMs);
-  assert.equal(found.inForce.resetAtMs, announced.inForce.resetAtMs + 60_000);
+  for (const key of ['key_a', 'key_b']) {
+    const [expected, found] = [before.saved.take(key, plan, 0), after.saved.take(key, plan, 0)];
+    assert.equal(found.verdict, key === 'key_a' ? 'banned' : 'within_quota');
+    assert.equal(found.retryAfterMs, expected.retryAfterMs);
+    assert.equal(found.inForce.remaining, expected.inForce.remaining);
+    assert.equal(found.inForce.resetAtMs, expected.inForce.resetAtMs + 60_000);
+  }
 });
 
 test('refusals that count towards a ban are saved with their times, and still count after a restart', async (t) => {
@@ -95,16 +86,6 @@ test('a ban ends at the requested time, even if the server applies the ban late'
   assert.deepEqual([verdict, retryAfterMs], ['banned', 4_300]);
   assert.equal(limiter.peek('key_b', plan).verdict, 'within_quota');
   assert.equal((await table.pending()).length, 0);
-});
-
-test('quota commands that were given while no server ran are applied before the first HTTP request is counted', async (t) => {
-  const table = open(t);
-  await table.request('key_a', 'reset');
-  await table.request('key_b', 'lift_ban');
-  const { saved, limiter } = await start(table);
-  saved.take('key_a', plan);
-  await saved.save();
-  assert.equal(limiter.inspect('key_a')?.buckets.length, 2);
 });
 
 test('neither the quotas of addresses nor the full quotas of keys are saved', async (t) => {

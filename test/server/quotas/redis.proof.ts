@@ -9,24 +9,21 @@ import { freePort, listenOnFreePort } from '../../support/listen.js';
 import { type RedisServer, skip, startRedis, startRedisCluster } from '../../support/redis-server.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { until } from '../../support/until.js';
-import { issueKey, type RunningServer, run, startServer } from '../support/program.js';
+import { issueKey, programIn, type RunningServer, startServer } from '../support/program.js';
+import { remaining } from './support/quota-commands.js';
 
 const HOST = '127.0.0.1';
 const PASSWORD = 's3cr3t/@pass';
 const ENCODED = encodeURIComponent(PASSWORD);
 
-interface Context {
-  after(work: () => unknown): void;
-}
-
-async function redisFor(t: Context, options?: readonly string[], atPort?: number): Promise<RedisServer> {
+async function redisFor(
+  t: { after(work: () => unknown): void },
+  options?: readonly string[],
+  atPort?: number,
+): Promise<RedisServer> {
   const redis = await startRedis(options, atPort);
   t.after(() => redis.stop());
   return redis;
-}
-
-async function remaining(server: RunningServer, apiKey: string): Promise<string | null> {
-  return (await server.get(apiKey)).headers.get('x-ratelimit-remaining');
 }
 
 async function quotasOf(server: RunningServer): Promise<unknown> {
@@ -98,7 +95,7 @@ test('while Redis is down, a server starts, responds and counts requests by itse
 });
 
 test('a Redis password is sent but never shown, even if it is wrong or misplaced in the URL', { skip }, async (t) => {
-  const cwd = temporaryDirectory();
+  const { cwd, misuse, failure } = programIn();
   const { port, client } = await redisFor(t);
   await client.config('SET', 'requirepass', PASSWORD);
   const texts: string[] = [];
@@ -107,7 +104,6 @@ test('a Redis password is sent but never shown, even if it is wrong or misplaced
   const { key, id } = await issueKey(cwd, 'enterprise', '--per-day', '9');
   assert.equal(await remaining(right, key), '8');
   assert.equal(await quotasOf(right), 'ok');
-  const redisUrl = `redis://${HOST}:${port}`;
   await right.stop('SIGTERM');
   texts.push(right.stdout(), right.stderr());
 
@@ -126,14 +122,13 @@ test('a Redis password is sent but never shown, even if it is wrong or misplaced
     `redis://:${ENCODED}@${HOST},localhost`,
   ];
   for (const url of urls) {
-    const { code, stdout, stderr } = await run(['serve', '--redis-url', url], { cwd });
-    assert.equal(code, 2);
-    assert.match(stderr, /^store-orders: --redis-url: expected a URL such as [^\n]+\n$/);
-    texts.push(stdout, stderr);
+    const message = await misuse(`serve --redis-url ${url}`);
+    assert.match(message, /^--redis-url: expected a URL such as /);
+    texts.push(message);
   }
-  const show = await run(['quota', 'show', id, '--redis-url', `redis://:x${ENCODED}@${HOST}:${port}`], { cwd });
-  assert.deepEqual([show.code, show.stderr.slice(0, 40)], [1, `store-orders: ${redisUrl}: WRONGPASS`.slice(0, 40)]);
-  texts.push(show.stdout, show.stderr);
+  const message = await failure(`quota show ${id} --redis-url redis://:x${ENCODED}@${HOST}:${port}`);
+  assert.ok(message.startsWith(`redis://${HOST}:${port}: WRONGPASS`), message);
+  texts.push(message);
   for (const text of texts) assert.doesNotMatch(text, /s3cr3t|pass[^w]/);
 });
 
@@ -165,29 +160,27 @@ test('if the Redis driver is missing, the error names the command that installs 
   // Newer versions of Node.js warn that `register` is deprecated. Node.js 20 has no other way to
   // register a hook.
   const env = { NODE_OPTIONS: `--no-deprecation --import=${setUp}` };
-  const parameters = ['serve', '--db', ':memory:', '--port', '0', '--redis-url', `redis://${HOST}:1`];
-  const { code, stderr } = await run(parameters, { cwd: temporaryDirectory(), env });
-  assert.equal(code, 1);
-  assert.match(stderr, /^store-orders: redis:[^\n]+ not installed; run "npm install ioredis"\n$/);
+  const { failure } = programIn({ env });
+  assert.match(
+    await failure(`serve --db :memory: --port 0 --redis-url redis://${HOST}:1`),
+    /^redis:.+ not installed; run "npm install ioredis"$/,
+  );
 });
 
 test('a quota or ban command that cannot reach Redis prints the reason', { skip }, async () => {
-  const cwd = temporaryDirectory();
+  const { cwd, failure } = programIn();
   const { id } = await issueKey(cwd, 'free');
-  const port = await freePort();
-  for (const command of [
-    ['quota', 'show'],
-    ['quota', 'reset'],
-    ['ban', 'lift'],
-  ]) {
-    const { code, stderr } = await run([...command, id, '--redis-url', `redis://${HOST}:${port}`], { cwd });
-    const place = `${HOST}:${port}`;
-    assert.deepEqual([code, stderr], [1, `store-orders: redis://${place}: connect ECONNREFUSED ${place}\n`]);
+  const place = `${HOST}:${await freePort()}`;
+  for (const command of ['quota show', 'quota reset', 'ban lift']) {
+    assert.equal(
+      await failure(`${command} ${id} --redis-url redis://${place}`),
+      `redis://${place}: connect ECONNREFUSED ${place}`,
+    );
   }
 });
 
 test('a server needs several URLs for a Redis cluster; with only one URL, it logs an error', { skip }, async (t) => {
-  const cwd = temporaryDirectory();
+  const { cwd, output } = programIn();
   const cluster = await startRedisCluster();
   t.after(() => Promise.all(cluster.map((node) => node.stop())));
   const urls = cluster.map(({ port }) => `redis://${HOST}:${port}`);
@@ -198,8 +191,7 @@ test('a server needs several URLs for a Redis cluster; with only one URL, it log
   assert.equal(await quotasOf(server), 'ok');
   assert.deepEqual(events(server), ['listening']);
   const [first] = keys;
-  const reset = await run(['quota', 'reset', first?.id ?? '', '--redis-url', urls.join(',')], { cwd });
-  assert.equal(reset.code, 0);
+  await output(`quota reset ${first?.id} --redis-url ${urls.join(',')}`);
   assert.equal(await remaining(server, first?.key ?? ''), '4');
   await server.stop('SIGTERM');
 
