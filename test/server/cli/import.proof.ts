@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createWriteStream, existsSync, readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, type TestContext, test } from 'node:test';
+import { pipeline } from 'node:stream/promises';
+import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createDatabase } from '../../databases/postgres/support/database.js';
 import { cannotTrace } from '../../durability/support/system-calls.js';
@@ -10,7 +11,7 @@ import { MIB, mebibytes, peakBytes } from '../../support/memory.js';
 import { missingEngine, startEngine } from '../../support/postgres-server.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { until } from '../../support/until.js';
-import { type RunOptions, run, spawnProgram } from '../support/program.js';
+import { programIn, type RunOptions, spawnProgram } from '../support/program.js';
 
 const MANY = 1_000_000;
 const SOME = 50_000;
@@ -28,8 +29,6 @@ const NODE_OPTIONS = '--max-semi-space-size=2';
 const KILLED_AFTER_MS = [0, 100, 300, 700, 1_500, 3_000];
 const FIRST = 10;
 
-type Prepare = (t: TestContext) => Promise<RunOptions>;
-
 /** Yields lines of orders as an export writes them, but not in ascending order of ids. */
 function* lines(count: number): Generator<string> {
   for (let i = 0; i < count; i++) {
@@ -38,33 +37,32 @@ function* lines(count: number): Generator<string> {
   }
 }
 
-function proveImports(prepare: Prepare): void {
-  async function withTwo(t: TestContext): Promise<RunOptions> {
-    const options = await prepare(t);
-    await run(['orders', 'import', '-'], { ...options, input: '{"id":1}\n{"id":2}' });
-    return options;
-  }
-
-  async function stored(options: RunOptions): Promise<number> {
-    const { stdout } = await run(['orders', 'export'], options);
-    return stdout.split('\n').length - 1;
+/** Tests imports into a new database. `prepare` returns the variables that choose its engine. */
+function proveImports(prepare: () => Promise<Readonly<Record<string, string>>>): void {
+  /** Creates a directory and a database with two orders. */
+  async function withTwo() {
+    const env = await prepare();
+    const program = programIn({ env });
+    await program.output('orders import -', '{"id":1}\n{"id":2}');
+    return {
+      ...program,
+      options: { cwd: program.cwd, env },
+      stored: async () => (await program.output('orders export')).split('\n').length - 1,
+    };
   }
 
   test('a million orders are imported in bounded memory', async (t) => {
-    const options = await withTwo(t);
-    const file = createWriteStream(join(options.cwd, 'many.ndjson'));
-    for (const line of lines(MANY)) if (!file.write(line)) await once(file, 'drain');
-    file.end();
-    await once(file, 'close');
+    const { options, output } = await withTwo();
+    await pipeline(lines(MANY), createWriteStream(join(options.cwd, 'many.ndjson')));
     const base = await peakOf(['--replace', '-'], options);
     const peak = await peakOf(['many.ndjson'], options);
     t.diagnostic(`memory: base ${mebibytes(base)}, beyond ${mebibytes(peak - base)}`);
-    assert.equal((await run(['orders', 'show', `${FIRST + MANY - 1}`], options)).code, 0);
+    await output(`orders show ${FIRST + MANY - 1}`);
     assert.ok(peak - base <= BEYOND_BASE, `${peak - base} bytes more than an import of one order`);
   });
 
   test('an import that is killed has stored either all of its orders or none', async (t) => {
-    const options = await withTwo(t);
+    const { options, stored } = await withTwo();
     for (const isWhole of [false, true]) {
       for (const ms of KILLED_AFTER_MS) {
         const child = spawnProgram(['orders', 'import', '--replace', '-'], options);
@@ -75,38 +73,38 @@ function proveImports(prepare: Prepare): void {
         const exited = child.exitCode === null && once(child, 'exit');
         child.kill('SIGKILL');
         await exited;
-        const count = await stored(options);
+        const count = await stored();
         t.diagnostic(`${isWhole ? 'the whole' : 'a part'}, after ${300 + ms} ms: ${count} orders`);
         assert.ok(count === 2 || (isWhole && count === SOME + 2), `${count} orders`);
       }
     }
   });
 
-  test('an import that Ctrl-C ends prints that nothing was imported, exits with 1 and stores nothing', async (t) => {
-    const options = await withTwo(t);
+  test('an import that Ctrl-C ends prints that nothing was imported, exits with 1 and stores nothing', async () => {
+    const { options, stored } = await withTwo();
     const child = spawnProgram(['orders', 'import', '-'], options);
-    const text: string[] = [];
-    child.stderr?.on('data', (chunk) => text.push(String(chunk)));
+    let printed = '';
+    child.stderr?.on('data', (chunk) => (printed += chunk));
     // Most of these lines can be written only once the program reads them.
     await new Promise((resolve) => child.stdin?.write([...lines(SOME)].join(''), resolve));
     child.kill('SIGINT');
     const [code] = await once(child, 'exit');
-    assert.deepEqual([code, text.join('')], [1, 'store-orders: stdin: interrupted; nothing was imported\n']);
-    assert.equal(await stored(options), 2);
+    assert.deepEqual([code, printed], [1, 'store-orders: stdin: interrupted; nothing was imported\n']);
+    assert.equal(await stored(), 2);
   });
 
-  test('an import in progress does not delay cancels', async (t) => {
-    const options = await withTwo(t);
+  test('an import in progress does not delay cancels', async () => {
+    const { options, output, stored } = await withTwo();
     const child = spawnProgram(['orders', 'import', '-'], options);
     const text = [...lines(SOME)].join('');
     child.stdin?.write(text.slice(0, text.length / 2));
     for (const id of ['1', '2']) {
-      assert.equal((await run(['orders', 'cancel', id], options)).code, 0);
-      assert.equal(await stored(options), 2);
+      await output(`orders cancel ${id}`);
+      assert.equal(await stored(), 2);
     }
     child.stdin?.end(text.slice(text.length / 2));
     await once(child, 'exit');
-    assert.equal(await stored(options), SOME + 2);
+    assert.equal(await stored(), SOME + 2);
   });
 }
 
@@ -126,7 +124,7 @@ async function peakOf(args: readonly string[], options: RunOptions): Promise<num
 }
 
 describe('imports into SQLite', () => {
-  proveImports(async () => ({ cwd: temporaryDirectory() }));
+  proveImports(async () => ({}));
 
   const descriptors = '/proc/self/fd';
   test('until an import is complete, its orders are kept in a file next to the database, not in /tmp', {
@@ -146,16 +144,14 @@ describe('imports into SQLite', () => {
   });
 
   test('if the last fsync fails, the import reports that its outcome is unknown', { skip: cannotTrace() }, async () => {
-    const options = { cwd: temporaryDirectory() };
-    await run(['orders', 'import', '-'], { ...options, input: '{"id":1}' });
-    const [wal, calls] = [join(options.cwd, 'store-orders.db-wal'), 'fsync,fdatasync'];
+    const { cwd, output } = programIn();
+    await output('orders import -', '{"id":1}');
+    const [wal, calls] = [join(cwd, 'store-orders.db-wal'), 'fsync,fdatasync'];
     const failing = ['-P', wal, '-e', `trace=${calls}`, '-e', `inject=${calls}:error=EIO`];
-    const under = ['strace', '-f', '-o', '/dev/null', ...failing];
-    const { code, stderr } = await run(['orders', 'import', '-'], { ...options, under, input: '{"id":2}' });
-    assert.equal(code, 1);
+    const { failure } = programIn({ cwd, under: ['strace', '-f', '-o', '/dev/null', ...failing] });
     assert.match(
-      stderr,
-      /^store-orders: it is unknown whether the orders were imported: .+ the disk failed .+; run orders list before you import them again\n$/,
+      await failure('orders import -', '{"id":2}'),
+      /^it is unknown whether the orders were imported: .+ the disk failed .+; run orders list before you import them again$/,
     );
   });
 });
@@ -173,8 +169,5 @@ function filesOf(directory: string): readonly string[] {
 
 describe('imports into PostgreSQL', { skip: missingEngine }, async () => {
   const engine = await startEngine();
-  proveImports(async () => ({
-    cwd: temporaryDirectory(),
-    env: { DATABASE_URL: await createDatabase(engine) },
-  }));
+  proveImports(async () => ({ DATABASE_URL: await createDatabase(engine) }));
 });
