@@ -50,10 +50,9 @@ export function explain({ headers, text }: Answer): HTMLElement {
 function readError(text: string): { readonly code: string; readonly message: string } {
   try {
     const { code, message } = JSON.parse(text);
-    return { code: String(code), message: String(message) };
-  } catch {
-    return { code: 'unknown', message: 'The response is not an Error object. A proxy may have sent it.' };
-  }
+    if (typeof code === 'string') return { code, message: String(message) };
+  } catch {}
+  return { code: 'unknown', message: 'The response is not an Error object. A proxy may have sent it.' };
 }
 
 /**

@@ -14,10 +14,14 @@ const SHOWN_ORDERS = 100;
 export function renderOrders(text: string, onCancel: OnCancel): Node[] {
   const rows: HTMLTableRowElement[] = [];
   let isCut = false;
-  for (const { value } of parseJsonArray(text)) {
-    isCut = rows.length === SHOWN_ORDERS;
-    if (isCut) break;
-    rows.push(renderOrder(value, onCancel));
+  try {
+    for (const { value } of parseJsonArray(text)) {
+      isCut = rows.length === SHOWN_ORDERS;
+      if (isCut) break;
+      rows.push(renderOrder(value, onCancel));
+    }
+  } catch {
+    return [make('p', 'note', 'The response is not a list of orders. A proxy may have sent it.')];
   }
   const orders = `${rows.length} ${rows.length === 1 ? 'order' : 'orders'}`;
   const title = make('h3', '', isCut ? `The first ${orders}` : orders);
