@@ -6,14 +6,12 @@ import { createOrderServer } from '../listener/server.js';
 import type { Log } from '../log/log.js';
 import { messageOf } from '../log/message-of.js';
 import { onReplies } from '../log/replies.js';
-import { createMetrics, loadPrometheus, NO_PROMETHEUS } from '../metrics/metrics.js';
 import { openCounting } from '../quotas/backend.js';
 import { IN_MEMORY } from '../storage/sqlite.js';
 import type { ServerStorage } from '../storage/storage.js';
 import { greet } from './greet.js';
 import type { Lifecycle } from './lifecycle.js';
 import { addressOf, listen } from './listen.js';
-import { listenForMetrics } from './metrics-port.js';
 
 /**
  * Runs the server until its lifecycle stops it. Then closes what it has opened, in reverse order,
@@ -48,14 +46,16 @@ export async function runServer(
   }
 
   async function serve(): Promise<CommandResult> {
-    const prometheus = metricsPort === undefined ? undefined : await loadPrometheus();
-    if (metricsPort !== undefined && prometheus === undefined) return failed(NO_PROMETHEUS);
+    // The modules of the metrics are imported here, so that a server without them starts sooner.
+    const metricsModule = metricsPort === undefined ? undefined : await import('../metrics/metrics.js');
+    const prometheus = await metricsModule?.loadPrometheus();
+    if (metricsModule !== undefined && prometheus === undefined) return failed(metricsModule.NO_PROMETHEUS);
     const opened = await openCounting(settings, data, log);
     if (!opened.ok) return failed(opened.message);
     const { counting } = opened;
     cleanUps.push(counting.close);
     const backends = { database: data.state, quotas: counting.state };
-    const metrics = prometheus && createMetrics(prometheus, backends, counting.mode);
+    const metrics = prometheus && metricsModule?.createMetrics(prometheus, backends, counting.mode);
     if (metrics !== undefined) cleanUps.push(metrics.close);
 
     const server = createOrderServer({
@@ -76,10 +76,10 @@ export async function runServer(
     if (refusal !== undefined) return failed(refusal);
     cleanUps.push(() => server.drain(0));
     // The primary of several workers serves the metrics of all of them.
-    const metricsPage =
-      metrics && lifecycle.worker === undefined && (await listenForMetrics(host, metricsPort, metrics.text));
-    if (metricsPage) cleanUps.push(metricsPage.close);
-    if (metricsPage && metricsPage.refusal !== undefined) return failed(metricsPage.refusal);
+    const page = metrics && lifecycle.worker === undefined ? await import('./metrics-port.js') : undefined;
+    const metricsPage = metrics && (await page?.listenForMetrics(host, metricsPort, metrics.text));
+    if (metricsPage !== undefined) cleanUps.push(metricsPage.close);
+    if (metricsPage?.refusal !== undefined) return failed(metricsPage.refusal);
     const drained = new Promise<void>((resolve) => {
       // `drain` must be called in this pass of the event loop, because the cluster module closes
       // the connections of a worker in the next pass.
@@ -109,7 +109,7 @@ export async function runServer(
       socket: typeof port === 'string' ? port : undefined,
       db: isInMemory ? undefined : data.name,
       redis: counting.name,
-      metrics: metricsPage ? metricsPage.url : undefined,
+      metrics: metricsPage?.url,
     });
     await drained;
     return { outcome: 'done' };
