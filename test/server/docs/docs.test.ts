@@ -104,22 +104,6 @@ test('after a documentation file could not be read, the next request reads it ag
   assert.equal(await status(), 200);
 });
 
-test('a request for a path that only resembles a documentation path gets a response of the order service', async (t) => {
-  const origin = await listen(t);
-  for (const path of [
-    '/docs//',
-    '/docs/server/docs/html.js',
-    '/docs/../package.json',
-    '/docs/page.css',
-    '/openapi',
-    '/index.html',
-  ]) {
-    const response = await fetch(origin + path);
-    assert.equal(response.status, 401, path);
-    assert.ok(response.headers.has('x-ratelimit-limit'));
-  }
-});
-
 test('the documentation page has every field, header field, plan, response and error code of the OpenAPI document', async (t) => {
   const { components, 'x-responses-elsewhere': elsewhere } = createOpenApiDocument();
   const page = await (await fetch(`${await listen(t)}/docs`)).text();

@@ -7,7 +7,7 @@ import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { setTimeout, setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { openSqliteDatabase } from 'store-orders/sqlite';
 import { listenOnFreePort } from '../../support/listen.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
@@ -141,7 +141,7 @@ test('the log has one JSON object for each request, with the reason if the reque
   database.exec('PRAGMA busy_timeout = 5000');
   database.exec('ALTER TABLE orders RENAME TO gone; UPDATE orders_revision SET revision = revision + 1');
   // The server notices a change by another process after at most 100 ms.
-  await setTimeout(100);
+  await sleep(100);
   const failed = await server.get(key);
   await until(() => server.log().length === 5);
   const [, list, cancel, stranger, failure] = server.log();
