@@ -6,111 +6,37 @@ import { root } from '../support/root.js';
 
 const MOST_FILES = 15;
 
-/**
- * Each folder of `src`, with the folders and the single files that its files may import from. Those
- * must be in the rows above it, or in the same top-level folder. An `index.ts` and the
- * program's `main.ts` may also import from the folders inside their own folder. Every file may
- * import `check.ts` and `commits.ts`.
- */
-const ALLOWED: Readonly<Record<string, readonly string[]>> = {
-  'databases/postgres': [],
-  'databases/sqlite': [],
-  orders: [],
-  'orders/memory': ['orders'],
-  'orders/postgres': ['databases/postgres', 'orders'],
-  'orders/sqlite': ['databases/sqlite', 'orders'],
+/** The top-level folders of `src`, each with those that its files may import from. */
+const BELOW: Readonly<Record<string, readonly string[]>> = {
+  databases: [],
+  orders: ['databases'],
   limits: [],
-  'limits/memory': ['limits'],
-  'limits/redis': ['limits', 'limits/memory'],
-  http: ['http/list', 'limits', 'orders'],
-  'http/list': ['http', 'orders'],
-  'http/mounts': ['http'],
-  'http/guard': ['http', 'http/mounts'],
-  'http/openapi': ['http', 'limits', 'orders'],
-  testing: ['http', 'http/mounts', 'limits', 'orders', 'testing/audits', 'testing/suites'],
-  'testing/suites': ['limits', 'orders'],
-  'testing/audits': ['limits', 'orders', 'testing/suites'],
-  server: [],
-  'server/log': ['http', 'orders'],
-  'server/config': ['orders', 'server'],
-  'server/docs/browser': ['orders', 'server/docs'],
-  'server/docs': ['http', 'http/list', 'http/openapi', 'limits'],
-  'server/keys': ['databases/postgres', 'databases/sqlite', 'http', 'limits', 'orders/sqlite'],
-  'server/listener': [
-    'http/index.ts',
-    'http/front-door.ts',
-    'http/service.ts',
-    'http/client-address.ts',
-    'http/route.ts',
-    'http/mounts/node.ts',
-    'server/config',
-    'server/docs',
-  ],
-  'server/metrics': ['http', 'http/mounts', 'limits/redis', 'server', 'server/listener', 'server/log'],
-  'server/quotas': [
-    'databases/sqlite',
-    'http',
-    'limits',
-    'limits/memory',
-    'limits/redis',
-    'orders/sqlite',
-    'server',
-    'server/config',
-    'server/listener',
-    'server/log',
-  ],
-  'server/storage': [
-    'databases/postgres',
-    'databases/sqlite',
-    'orders',
-    'orders/postgres',
-    'orders/sqlite',
-    'server',
-    'server/config',
-    'server/keys',
-    'server/listener',
-    'server/log',
-    'server/quotas',
-  ],
-  'server/process': [
-    'http',
-    'limits',
-    'orders',
-    'server',
-    'server/config',
-    'server/keys',
-    'server/listener',
-    'server/log',
-    'server/metrics',
-    'server/quotas',
-    'server/storage',
-  ],
-  'server/cli/import': ['orders'],
-  'server/cli': [
-    'databases/sqlite',
-    'http/openapi',
-    'orders',
-    'orders/sqlite',
-    'server',
-    'server/cli/import',
-    'server/cli/quotas',
-    'server/config',
-    'server/keys',
-    'server/log',
-    'server/process',
-    'server/quotas',
-    'server/storage',
-  ],
-  'server/cli/quotas': [
-    'server',
-    'server/cli',
-    'server/config',
-    'server/keys',
-    'server/log',
-    'server/process',
-    'server/quotas',
-  ],
+  http: ['limits', 'orders'],
+  testing: ['http', 'limits', 'orders'],
+  server: ['databases', 'http', 'limits', 'orders'],
 };
+
+/**
+ * The folders of `src`. A file may import from its own folder and from those before it. An
+ * `index.ts` and the program's `main.ts` may also import from the folders inside their own folder,
+ * and every file may import `check.ts` and `commits.ts`.
+ */
+const ORDER = [
+  ...['orders', 'limits', 'databases/postgres', 'databases/sqlite'],
+  ...['orders/memory', 'orders/sqlite', 'orders/postgres', 'limits/memory', 'limits/redis'],
+  ...['http', 'http/list', 'http/mounts', 'http/guard', 'http/openapi'],
+  ...['testing/suites', 'testing/audits', 'testing'],
+  ...['server', 'server/config', 'server/log', 'server/docs', 'server/docs/browser', 'server/keys', 'server/listener'],
+  ...['server/quotas', 'server/metrics', 'server/storage', 'server/process'],
+  ...['server/cli/import', 'server/cli', 'server/cli/quotas'],
+];
+/** The folders that may also import from a folder after them. */
+const BOTH_WAYS: Readonly<Record<string, string>> = { http: 'http/list', 'server/cli': 'server/cli/quotas' };
+
+/** The only files of `src/http` that the listener may import. */
+const OF_LISTENER = ['index', 'front-door', 'service', 'client-address', 'route', 'mounts/node'].map(
+  (name) => `src/http/${name}.ts`,
+);
 
 /** Returns the paths of all files below a folder, relative to the root of the project. */
 function filesOf(folder: string): readonly string[] {
@@ -137,45 +63,35 @@ function roomOf(file: string): string {
   return posix.dirname(file).replace(/^src\/?/, '');
 }
 
-test('each folder of src imports only from the folders that the table ALLOWED names for it', () => {
-  const rooms = new Set([...imports.keys()].filter((file) => file.startsWith('src/')).map(roomOf));
+function houseOf(room: string): string {
+  return room.split('/')[0] ?? '';
+}
+
+function mayImport(file: string, path: string): boolean {
+  if (path === 'src/check.ts' || path === 'src/commits.ts') return true;
+  if (/\/(?:index|main)\.ts$/.test(file) && path.startsWith(`${posix.dirname(file)}/`)) return true;
+  const [room, other] = [roomOf(file), roomOf(path)];
+  if (room === other || BOTH_WAYS[room] === other) return true;
+  const [house, below] = [houseOf(room), houseOf(other)];
+  return ORDER.indexOf(other) < ORDER.indexOf(room) && (house === below || BELOW[house]?.includes(below) === true);
+}
+
+test('imports of src only go down: to the folders that BELOW names, and to folders before the own one in ORDER', () => {
+  const own = [...imports].filter(([file]) => file.startsWith('src/'));
+  const rooms = new Set(own.map(([file]) => roomOf(file)));
   rooms.delete('');
-  assert.deepEqual([...rooms].sort(), Object.keys(ALLOWED).sort(), 'ALLOWED has a row for every folder of src');
-  const climbing: string[] = [];
-  for (const [file, imported] of imports) {
-    const room = roomOf(file);
-    if (!file.startsWith('src/')) continue;
-    const isFace = /\/(?:index|main)\.ts$/.test(file);
-    for (const path of imported) {
-      const isInside = path.startsWith(`${posix.dirname(file)}/`);
-      if (
-        path === 'src/check.ts' ||
-        path === 'src/commits.ts' ||
-        roomOf(path) === room ||
-        ALLOWED[room]?.includes(roomOf(path)) ||
-        ALLOWED[room]?.includes(path.replace(/^src\//, '')) ||
-        (isFace && isInside)
-      )
-        continue;
-      climbing.push(`${file} imports ${path}`);
-    }
-  }
+  assert.deepEqual([...rooms].sort(), ORDER.toSorted(), 'ORDER has every folder of src');
+  const climbing = own.flatMap(([file, imported]) =>
+    imported.filter((path) => !mayImport(file, path)).map((path) => `${file} imports ${path}`),
+  );
   assert.deepEqual(climbing, []);
 });
 
-test('each row of the table ALLOWED names only folders of the rows above it, or folders of its own top-level folder', () => {
-  const order = Object.keys(ALLOWED);
-  for (const [room, allowed] of Object.entries(ALLOWED)) {
-    const [house = ''] = room.split('/');
-    const below = allowed.filter((other) => order.indexOf(other) > order.indexOf(room) && !other.startsWith(house));
-    assert.deepEqual(below, [], room);
-  }
-  for (const [one, other] of [
-    ['orders', 'limits'],
-    ['limits', 'orders'],
-  ] as const) {
-    const rooms = order.filter((room) => room.startsWith(one));
-    assert.ok(rooms.every((room) => ALLOWED[room]?.every((allowed) => !allowed.startsWith(other))));
+test('the listener imports nothing else from inside http', () => {
+  for (const [file, imported] of imports) {
+    if (roomOf(file) !== 'server/listener') continue;
+    const inside = imported.filter((path) => path.startsWith('src/http/') && !OF_LISTENER.includes(path));
+    assert.deepEqual(inside, [], file);
   }
 });
 

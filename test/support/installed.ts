@@ -10,9 +10,6 @@ export const withoutHosts =
 
 /** Returns the reason to skip a test that needs a program, or `false` if the PATH has it. */
 export function without(program: string, debianPackages = program): string | false {
-  return spawnSync('sh', ['-c', 'command -v "$0"', program]).status !== 0 && reason(debianPackages);
-}
-
-function reason(debianPackages: string): string {
-  return `not installed (Debian: apt-get install ${debianPackages})`;
+  const isMissing = spawnSync('sh', ['-c', 'command -v "$0"', program]).status !== 0;
+  return isMissing && `not installed (Debian: apt-get install ${debianPackages})`;
 }

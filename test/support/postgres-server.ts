@@ -96,10 +96,14 @@ export async function startPostgres(...settings: readonly string[]): Promise<Eng
     pid: () => readFileSync(join(data, 'postmaster.pid'), 'latin1').split('\n')[0] ?? '',
 
     pool({ schema = `s${pools.length}`, ...options } = {}) {
-      const pool = new pg.Pool({ ...connection, options: `-c search_path=${schema},public`, ...options });
+      const pool = new pg.Pool({
+        ...connection,
+        options: `-c search_path=${schema},public`,
+        // This query fails if another connection is creating the schema at the same moment.
+        onConnect: (client) => client.query(`CREATE SCHEMA IF NOT EXISTS ${schema}`).catch(() => {}),
+        ...options,
+      });
       pool.on('error', () => {});
-      // This query fails if another connection is creating the schema at the same moment.
-      pool.on('connect', (client) => client.query(`CREATE SCHEMA IF NOT EXISTS ${schema}`).catch(() => {}));
       pools.push(pool);
       return pool;
     },
