@@ -25,8 +25,12 @@ export function assertError({ status, headers, text }: Answer, expected: number,
   return String(field('code'));
 }
 
+interface WithFields {
+  readonly headers: Pick<Headers, 'get'>;
+}
+
 /** Returns the values of X-RateLimit-Limit, -Remaining and -Reset, which every response has. */
-export function rateLimitOf({ headers }: Answer) {
+export function rateLimitOf({ headers }: WithFields) {
   const read = (name: string) => {
     const value = headers.get(name) ?? 'absent';
     assert.match(value, /^(?:0|[1-9][0-9]*)$/, name);
@@ -39,7 +43,7 @@ export function rateLimitOf({ headers }: Answer) {
   };
 }
 
-export function retryAfterOf({ headers }: Answer): number {
+export function retryAfterOf({ headers }: WithFields): number {
   const value = headers.get('retry-after') ?? 'absent';
   assert.match(value, /^[1-9][0-9]*$/, 'Retry-After is a whole number of seconds, at least 1');
   return Number(value);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { ErrorCode } from 'store-orders';
+import { rateLimitOf as readRateLimit, retryAfterOf as readRetryAfter } from '../../../dist/testing/audits/answer.js';
 
 /** A response as a client sees it, whichever way the request was sent. */
 export interface Answer {
@@ -19,30 +20,11 @@ export function createAnswer(status: number, namesAndValues: readonly string[], 
   return { status, fields, text };
 }
 
-export interface RateLimit {
-  readonly limit: number;
-  readonly remaining: number;
-  /** Unix time in seconds. */
-  readonly reset: number;
-}
+export const rateLimitOf = (answer: Answer) => readRateLimit(fieldsOf(answer));
+export const retryAfterOf = (answer: Answer) => readRetryAfter(fieldsOf(answer));
 
-export function rateLimitOf({ fields }: Answer): RateLimit {
-  const read = (name: string) => {
-    const value = fields.get(name) ?? 'absent';
-    assert.match(value, /^(?:0|[1-9][0-9]*)$/, name);
-    return Number(value);
-  };
-  return {
-    limit: read('x-ratelimit-limit'),
-    remaining: read('x-ratelimit-remaining'),
-    reset: read('x-ratelimit-reset'),
-  };
-}
-
-export function retryAfterOf({ fields }: Answer): number {
-  const value = fields.get('retry-after') ?? 'absent';
-  assert.match(value, /^[1-9][0-9]*$/, 'Retry-After is a whole number of seconds, at least 1');
-  return Number(value);
+function fieldsOf({ fields }: Answer) {
+  return { headers: { get: (name: string) => fields.get(name) ?? null } };
 }
 
 /** Checks the rules that hold for every response, whatever its status. */
