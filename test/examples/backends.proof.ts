@@ -1,28 +1,11 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
-import { outerEnvironment } from '../support/outer-environment.js';
 import { missingEngine, startEngine } from '../support/postgres-server.js';
 import { startRedis, skip as withoutRedis } from '../support/redis-server.js';
-import { root } from '../support/root.js';
+import { headers, serveExample } from './support/start.js';
 
-const headers = { Authorization: 'Bearer open-sesame' };
-
-/** Starts an example, and returns the address of its list of orders. */
-async function start(t: TestContext, file: string, env: Readonly<Record<string, string>>): Promise<string> {
-  const child = spawn(process.execPath, ['--import', 'tsx', join(root, 'examples', file)], {
-    env: { ...outerEnvironment(), PORT: '0', ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  t.after(async () => {
-    child.kill();
-    await once(child, 'exit');
-  });
-  const [line] = await once(createInterface(child.stdout), 'line');
-  return `${/http:\S+/.exec(line)?.[0]}/v1/store/orders`;
+async function start(t: TestContext, file: string, env: object): Promise<string> {
+  return `${await serveExample(t, file, undefined, env)}/v1/store/orders`;
 }
 
 test('examples/postgres.ts lists and cancels the orders in its own table', { skip: missingEngine }, async (t) => {

@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { suite, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { gateway } from '../http/mounts/support/emulations.js';
 import { overHttp2 } from '../http/mounts/support/tls-fetch.js';
 import { withoutHosts } from '../support/installed.js';
 import { sampled } from '../support/sampled.js';
+import { examples, headers, serveExample, startExample } from './support/start.js';
 
-const examples = new URL('../../examples/', import.meta.url);
 const files = readdirSync(examples).filter((name) => name.endsWith('.ts'));
 const tests = files.filter((name) => name.endsWith('.test.ts'));
 
@@ -29,38 +28,6 @@ const MODULES = [
 const servers = files.filter((name) => !tests.includes(name) && !MODULES.includes(name));
 
 type Fetch = (request: Request) => Response | Promise<Response>;
-
-/**
- * Starts an example with the command that the comment at its top shows. Removes `NODE_TEST_CONTEXT`
- * from its environment. With this variable, tests in the example would report to this test run.
- */
-function start(file: string, command = process.execPath, ...parameters: string[]) {
-  const { NODE_TEST_CONTEXT: _, ...env } = process.env;
-  return spawn(command, [...parameters, fileURLToPath(new URL(file, examples))], {
-    env: { ...env, PORT: '0' },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-}
-
-/**
- * Returns the address that a server prints. Each example prints it in its own words, to stdout or
- * stderr.
- */
-async function originOf({ stdout, stderr }: ReturnType<typeof start>): Promise<string> {
-  let printed = '';
-  return new Promise((resolve, reject) => {
-    const read = (piece: Buffer) => {
-      printed += piece;
-      const port = /port: (\d+)|(?:127\.0\.0\.1|localhost):(\d+)/.exec(printed)?.slice(1).find(Boolean);
-      if (port !== undefined) resolve(`http://127.0.0.1:${port}`);
-    };
-    stdout.on('data', read);
-    stderr.on('data', read);
-    stdout.once('end', () => reject(new Error(printed)));
-  });
-}
-
-const headers = { Authorization: 'Bearer open-sesame' };
 
 async function assertLists(origin: string, fetch: Fetch): Promise<void> {
   const list = await fetch(new Request(`${origin}/v1/store/orders`, { headers }));
@@ -90,7 +57,7 @@ async function assertServesBoth(origin: string, fetch: Fetch = globalThis.fetch)
 suite('every example works', { concurrency: 2, skip: withoutHosts }, () => {
   for (const file of tests) {
     test(`the tests in examples/${file} pass`, async () => {
-      const child = start(file, process.execPath, '--import', 'tsx', '--test');
+      const child = startExample(file, [process.execPath, '--import', 'tsx', '--test']);
       child.stdout.resume();
       child.stderr.resume();
       const [status] = await once(child, 'exit');
@@ -100,11 +67,9 @@ suite('every example works', { concurrency: 2, skip: withoutHosts }, () => {
 
   for (const file of sampled(servers)) {
     test(`examples/${file} serves both the orders and its own routes`, async (t) => {
-      const child = start(file, process.execPath, '--import', 'tsx');
-      t.after(() => child.kill());
-      const mounted = { origin: await originOf(child), close: async () => {} };
-      if (file !== 'http2.ts') return assertServesBoth(mounted.origin);
-      const { origin, fetch, close } = overHttp2(mounted);
+      const origin = await serveExample(t, file);
+      if (file !== 'http2.ts') return assertServesBoth(origin);
+      const { fetch, close } = overHttp2({ origin, close: async () => {} });
       t.after(close);
       await assertServesBoth(origin, fetch);
     });
@@ -112,9 +77,7 @@ suite('every example works', { concurrency: 2, skip: withoutHosts }, () => {
 });
 
 test('examples/guarded.ts charges requests for animals and for orders to one quota, and announces when a route will be removed', async (t) => {
-  const child = start('guarded.ts', process.execPath, '--import', 'tsx');
-  t.after(() => child.kill());
-  const origin = await originOf(child);
+  const origin = await serveExample(t, 'guarded.ts');
   const pet = await fetch(`${origin}/v1/pets/7`, { headers });
   assert.deepEqual(await pet.json(), { id: 7, name: 'Rex', seenBy: 'customer-1' });
   assert.equal(pet.headers.get('Deprecation'), '@1780272000');
@@ -152,34 +115,20 @@ test('examples/aws-lambda.ts exports the handler that AWS calls with an event', 
   await assertServesOrders(origin, call);
 });
 
-for (const [file, runtime, ...parameters] of [
+for (const [file, ...command] of [
   ['bun.ts', 'bun'],
   ['deno.ts', 'deno', 'serve', '--allow-env', '--host', '127.0.0.1', '--port', '0'],
 ] as const) {
+  const [runtime] = command;
   const isMissing = spawnSync(runtime, ['--version']).error !== undefined;
-  test(`examples/${file} serves in ${runtime}`, {
-    skip: isMissing && `${runtime} is not in the PATH: npm install --global ${runtime}`,
-  }, async (t) => {
-    const child = start(file, runtime, ...parameters);
-    t.after(() => child.kill());
-    await assertServesBoth(await originOf(child));
-  });
+  test(
+    `examples/${file} serves in ${runtime}`,
+    {
+      skip: isMissing && `${runtime} is not in the PATH: npm install --global ${runtime}`,
+    },
+    async (t) => assertServesBoth(await serveExample(t, file, command)),
+  );
 }
-
-test('examples/next-route.ts exports one function for each HTTP method, as Next.js expects', async () => {
-  const route = await import('../../examples/next-route.js');
-  const url = 'http://orders.test/v1/store/orders';
-  const headers = { Authorization: 'Bearer open-sesame' };
-  const context = { params: Promise.resolve({ id: ['1'] }) };
-  for (const [method, path, status] of [
-    ['GET', url, 200],
-    ['DELETE', `${url}/1`, 409],
-    ['POST', url, 405],
-  ] as const) {
-    const handle: (request: Request, context: unknown) => Promise<Response> = route[method];
-    assert.equal((await handle(new Request(path, { method, headers }), context)).status, status);
-  }
-});
 
 test('the examples’ README lists every example', () => {
   const guide = readFileSync(new URL('README.md', examples), 'utf8');

@@ -72,4 +72,5 @@ test('examples/next-route.ts serves a list in every coding, and cancels, after n
   assert.equal((await fetch(`${url}/7`, { method: 'DELETE', headers })).status, 204);
   assert.equal((await fetch(`${url}/7`, { method: 'DELETE', headers })).status, 409);
   assert.equal((await fetch(url)).status, 401);
+  assert.equal((await fetch(url, { method: 'POST', headers })).status, 405);
 });
