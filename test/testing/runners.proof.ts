@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, suite, test } from 'node:test';
 import { outerEnvironment } from '../support/outer-environment.js';
@@ -35,38 +35,33 @@ suite('a separate project that installs the packed package', { skip }, () => {
     npm('install', '--prefix', project, '--prefer-offline', '--no-audit', '--no-fund', join(folder, packed));
   });
 
-  for (const [runner, command] of Object.entries(COMMANDS)) {
-    test(`quotas and delayed responses follow the fake timers of ${runner}`, () => {
-      const cwd = join(folder, 'project', runner);
-      mkdirSync(cwd);
-      // A runner takes the folder of the nearest package.json as its root.
-      writeFileSync(join(cwd, 'package.json'), '{ "type": "module" }');
-      copyFileSync(join(root, `examples/fake-timers.${runner}.js`), join(cwd, 'fake-timers.test.js'));
-      const { status, stdout, stderr } = spawnSync(process.execPath, command, {
-        cwd,
-        env: { ...outerEnvironment(), NO_COLOR: '1' },
-        encoding: 'utf8',
-        timeout: 60_000,
-      });
-      assert.equal(status, 0, stdout + stderr);
-      assert.match(stdout + stderr, /Tests:? +2 passed/);
-    });
-  }
-
-  test('a CommonJS test of Jest can load the package as examples/README.md shows', () => {
-    const [, load = ''] =
-      /In a CommonJS test, `(.+?)`/.exec(readFileSync(join(root, 'examples/README.md'), 'utf8')) ?? [];
-    const cwd = join(folder, 'project', 'commonjs');
+  /** Runs a test in a folder of its own, because a runner takes that of package.json as its root. */
+  function passes(runner: string, name: string, type: 'module' | 'commonjs', code: string): string {
+    const cwd = join(folder, 'project', name);
     mkdirSync(cwd);
-    writeFileSync(join(cwd, 'package.json'), '{ "type": "commonjs" }');
-    const loads = `test('loads', async () => { ${load}; expect(createTestService().apiKey).toMatch(/./); });`;
-    writeFileSync(join(cwd, 'loads.test.js'), loads);
-    const { status, stdout, stderr } = spawnSync(process.execPath, COMMANDS['jest'] ?? [], {
+    writeFileSync(join(cwd, 'package.json'), JSON.stringify({ type }));
+    writeFileSync(join(cwd, 'shop.test.js'), code);
+    const { status, stdout, stderr } = spawnSync(process.execPath, COMMANDS[runner] ?? [], {
       cwd,
       env: { ...outerEnvironment(), NO_COLOR: '1' },
       encoding: 'utf8',
       timeout: 60_000,
     });
     assert.equal(status, 0, stdout + stderr);
+    return stdout + stderr;
+  }
+
+  for (const runner of Object.keys(COMMANDS)) {
+    test(`quotas and delayed responses follow the fake timers of ${runner}`, () => {
+      const example = readFileSync(join(root, `examples/fake-timers.${runner}.js`), 'utf8');
+      assert.match(passes(runner, runner, 'module', example), /Tests:? +2 passed/);
+    });
+  }
+
+  test('a CommonJS test of Jest can load the package as examples/README.md shows', () => {
+    const guide = readFileSync(join(root, 'examples/README.md'), 'utf8');
+    const [, load = ''] = /In a CommonJS test, `(.+?)`/.exec(guide) ?? [];
+    const loads = `test('loads', async () => { ${load}; expect(createTestService().apiKey).toMatch(/./); });`;
+    passes('jest', 'commonjs', 'commonjs', loads);
   });
 });
