@@ -87,7 +87,7 @@ test('imports of src only go down: to the folders that BELOW names, and to folde
   assert.deepEqual(climbing, []);
 });
 
-test('the listener imports nothing else from inside http', () => {
+test('the listener imports only the files OF_LISTENER of http', () => {
   for (const [file, imported] of imports) {
     if (roomOf(file) !== 'server/listener') continue;
     const inside = imported.filter((path) => path.startsWith('src/http/') && !OF_LISTENER.includes(path));
