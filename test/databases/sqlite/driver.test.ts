@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import Module from 'node:module';
 import { type TestContext, test } from 'node:test';
-import { createSqliteOrderStore, openSqliteDatabase } from 'store-orders/sqlite';
+import { openSqliteDatabase } from 'store-orders/sqlite';
 import { temporaryFile } from '../../support/temporary-file.js';
 
 /**
@@ -31,14 +31,6 @@ function driver(name: string) {
 function openedBy(file: string): unknown {
   return Reflect.get(openSqliteDatabase(file), 'opened');
 }
-
-test('openSqliteDatabase opens a file with an installed driver, and an order can be cancelled in it', async () => {
-  const database = openSqliteDatabase(temporaryFile());
-  const store = createSqliteOrderStore(database);
-  await store.put([{ id: 2n ** 53n + 1n }]);
-  assert.equal(await store.cancel(2n ** 53n + 1n), 'cancelled');
-  database.close();
-});
 
 test("Node's own driver is preferred to libsql", (t) => {
   const modules: Record<string, unknown> = {

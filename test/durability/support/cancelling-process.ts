@@ -23,6 +23,7 @@ interface Cancels {
 }
 
 export type StoreName = keyof typeof STORES;
+type Store = SqliteOrderStore | SqliteFileOrderStore;
 
 const STORES = {
   durable: openSqliteOrderStore,
@@ -56,7 +57,7 @@ const STORES = {
  * spread evenly over a range of 4,001 (2,473 is this range divided by the golden ratio), so that a
  * commit writes many pages.
  */
-export function orderId(number: number): bigint {
+function orderId(number: number): bigint {
   return 2n ** 53n + BigInt((number * 2_473) % 4_001);
 }
 
@@ -82,30 +83,20 @@ async function perform(): Promise<void> {
   process.kill(process.pid, 'SIGKILL');
 }
 
-async function put(
-  store: SqliteOrderStore | SqliteFileOrderStore,
-  [first, end]: readonly [number, number],
-): Promise<void> {
+async function put(store: Store, [first, end]: readonly [number, number]): Promise<void> {
   const ids = Array.from({ length: end - first }, (_, index) => orderId(first + index));
   const { outcome } = await store.put(ids.map((id) => ({ id })));
-  answer(ids.map((id) => `${outcome} ${id}`));
+  writeSync(1, ids.map((id) => `${outcome} ${id}\n`).join(''));
 }
 
-async function cancel(
-  store: SqliteOrderStore | SqliteFileOrderStore,
-  { cancel: [first, end], atOnce }: Cancels,
-): Promise<void> {
+async function cancel(store: Store, { cancel: [first, end], atOnce }: Cancels): Promise<void> {
   let next = first;
   async function cancelOneByOne(): Promise<void> {
     while (next < end) {
       const id = orderId(next++);
-      const outcome = await store.cancel(id).catch((reason) => `rejected (${reason.message})`);
-      answer([`${outcome} ${id}`]);
+      const outcome = await store.cancel(id).catch(() => 'rejected');
+      writeSync(1, `${outcome} ${id}\n`);
     }
   }
   await Promise.all(Array.from({ length: atOnce }, cancelOneByOne));
-}
-
-function answer(lines: readonly string[]): void {
-  writeSync(1, lines.map((line) => `${line}\n`).join(''));
 }

@@ -23,10 +23,9 @@ export interface Client {
 
 /**
  * Creates a client. When a response has `Connection: close`, or the connection has ended, the
- * client opens a new connection for the next request. It never sends a request twice. Every
- * response is also added to `answers`.
+ * client opens a new connection for the next request. It never sends a request twice.
  */
-export function createClient(url: string, apiKey: string, answers: Answer[] = []): Client {
+export function createClient(url: string, apiKey: string): Client {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const headers = { authorization: `Bearer ${apiKey}` };
 
@@ -37,9 +36,7 @@ export function createClient(url: string, apiKey: string, answers: Answer[] = []
         try {
           const body = await text(response);
           const { statusCode: status = 0, headers } = response;
-          const answer = { status, headers, body, sentMs, tookMs: performance.now() - sentMs };
-          answers.push(answer);
-          resolve(answer);
+          resolve({ status, headers, body, sentMs, tookMs: performance.now() - sentMs });
         } catch (error) {
           reject(error);
         }

@@ -32,7 +32,7 @@ export interface World {
 
 export type Day = Awaited<ReturnType<typeof beginDay>>;
 
-/** Begins a day with an empty directory. `random` repeats the day of the seed that the test prints. */
+/** Begins a day with an empty directory. */
 export async function beginDay(t: TestContext) {
   const random = seededRandom(t);
   const cwd = temporaryDirectory();

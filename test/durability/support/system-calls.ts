@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, createReadStream, openSync } from 'node:fs';
@@ -26,14 +27,8 @@ export interface SystemCall {
  * Returns false if they can be traced.
  */
 export function cannotTrace(): string | false {
-  const { error, status, stderr } = spawnSync('strace', [
-    '-f',
-    '--seccomp-bpf',
-    '-o',
-    '/dev/null',
-    process.execPath,
-    '-v',
-  ]);
+  const command = ['-f', '--seccomp-bpf', '-o', '/dev/null', process.execPath, '-v'];
+  const { error, status, stderr } = spawnSync('strace', command);
   if (error !== undefined) return 'needs strace (Linux): install the package strace';
   if (status !== 0) return `strace cannot trace here; allow ptrace (containers: --cap-add=SYS_PTRACE): ${stderr}`;
   return false;
@@ -46,10 +41,11 @@ export interface Traced {
   readonly record: string;
   readonly command: readonly [string, ...string[]];
   /** Further options of strace, such as the system calls that should fail. */
-  readonly options?: readonly string[];
-  /** How long the process may run, in milliseconds. */
-  readonly deadlineMs?: number;
+  readonly options: readonly string[];
 }
+
+/** How long a process may run. */
+const DEADLINE_MS = 30_000;
 
 /**
  * The file that receives the output of the process. It is in the traced folder, so that the record
@@ -65,15 +61,18 @@ const CALLS =
   '?open,openat,?creat,write,pwrite64,writev,pwritev,pwritev2,sendfile,copy_file_range,truncate,ftruncate,fallocate,' +
   'mmap,?unlink,unlinkat,?rename,?renameat,renameat2,?link,linkat,fsync,fdatasync,sync_file_range';
 
-/** Runs the command to its end under strace. {@link readRecord} reads the record. */
-export async function trace({ folder, record, command, options = [], deadlineMs = 30_000 }: Traced) {
+/**
+ * Runs a command until it kills itself, under strace. Fails if it ends in another way.
+ * {@link readRecord} reads the record.
+ */
+export async function trace({ folder, record, command, options }: Traced): Promise<void> {
   const answers = openSync(join(folder, ANSWERS), 'a');
   const strace = spawn(
     'strace',
     // These options make strace follow all threads, and print all bytes in hexadecimal and the path
     // of every file descriptor.
     ['-f', '-xx', '-y', '-s', '1048576', '--seccomp-bpf', '-o', record, '-e', `trace=${CALLS}`, ...options, ...command],
-    { stdio: ['ignore', answers, 'pipe'], timeout: deadlineMs },
+    { stdio: ['ignore', answers, 'pipe'], timeout: DEADLINE_MS },
   );
   closeSync(answers);
   let errors = '';
@@ -81,7 +80,7 @@ export async function trace({ folder, record, command, options = [], deadlineMs 
     errors += text;
   });
   await once(strace, 'close');
-  return { errors, exitCode: strace.exitCode, signal: strace.signalCode };
+  assert.equal(strace.signalCode, 'SIGKILL', errors);
 }
 
 /**

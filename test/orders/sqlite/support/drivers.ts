@@ -9,37 +9,15 @@ export interface SqliteDriver {
 
 type DatabaseClass = new (file: string) => SqliteDatabase;
 
-interface KnownDriver {
-  readonly name: string;
-  /** Whether this version of Node.js can load the driver, once it is installed. */
-  readonly runsHere: boolean;
-  /** The argument of `npm install`. Absent for a driver that Node.js includes. */
-  readonly install?: string;
-  load(require: NodeJS.Require): DatabaseClass;
-}
-
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 
-const KNOWN: readonly KnownDriver[] = [
-  {
-    name: 'node:sqlite',
-    runsHere: major >= 24 || (major === 23 && minor >= 4) || (major === 22 && minor >= 13),
-    load: (require) => require('node:sqlite').DatabaseSync,
-  },
-  { name: 'libsql', runsHere: true, install: 'libsql', load: (require) => require('libsql') },
-  {
-    name: 'better-sqlite3',
-    // On Node.js 20 this driver crashes the process after loading.
-    runsHere: major >= 22,
-    install: 'better-sqlite3@13',
-    load: (require) => require('better-sqlite3'),
-  },
-  {
-    name: '@photostructure/sqlite',
-    runsHere: true,
-    install: '@photostructure/sqlite',
-    load: (require) => require('@photostructure/sqlite').DatabaseSync,
-  },
+/** The known drivers, and whether this version of Node.js can load them once they are installed. */
+const KNOWN = [
+  { name: 'node:sqlite', runsHere: major >= 24 || (major === 23 && minor >= 4) || (major === 22 && minor >= 13) },
+  { name: 'libsql', runsHere: true },
+  // On Node.js 20 this driver crashes the process after loading.
+  { name: 'better-sqlite3', runsHere: major >= 22 },
+  { name: '@photostructure/sqlite', runsHere: true },
 ];
 
 /** A folder with its own node_modules, for drivers that are not development dependencies. */
@@ -56,18 +34,17 @@ export const sqliteDrivers: SqliteDriver[] = [];
  */
 export const missingDrivers: { readonly name: string; readonly remedy: string }[] = [];
 
-for (const { name, runsHere, install, load } of KNOWN) {
-  if (!runsHere) continue;
-  const Database = firstFound(load);
+for (const { name } of KNOWN.filter(({ runsHere }) => runsHere)) {
+  const Database = load(name);
   if (Database !== undefined) sqliteDrivers.push({ name, open: (file) => new Database(file) });
-  else
-    missingDrivers.push({ name, remedy: `npm install ${install} in the folder that STORE_ORDERS_TEST_MODULES names` });
+  else missingDrivers.push({ name, remedy: `npm install ${name} in the folder that STORE_ORDERS_TEST_MODULES names` });
 }
 
-function firstFound(load: KnownDriver['load']): DatabaseClass | undefined {
+function load(name: string): DatabaseClass | undefined {
   for (const require of requires) {
     try {
-      return load(require);
+      const loaded: DatabaseClass & { readonly DatabaseSync?: DatabaseClass } = require(name);
+      return loaded.DatabaseSync ?? loaded;
     } catch (error) {
       // Any other failure is thrown. Otherwise a driver that is installed but does not load would
       // look like a missing one.
