@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createPostgresOrderStore } from 'store-orders/postgres';
@@ -8,115 +6,105 @@ import { slowest, spread } from '../../support/figures.js';
 import { missingEngine, startEngine } from '../../support/postgres-server.js';
 import { ROUNDS } from '../../support/rounds.js';
 import { isLinearizable, type Operation } from './support/linearizable.js';
-import type { Range, Report } from './support/racing-process.js';
 
-const PROCESSES = 4;
-/**
- * The race is divided into parts of this many orders. All processes start a part together, so that
- * they change the same orders at the same time.
- */
+const STORES = 4;
+const AT_ONCE = 32;
+const RETRY_MS = 25;
+/** The race is divided into parts of this many orders. */
 const PART = 1_000;
 const PARTS = Math.max(1, Math.round(ROUNDS / 50)) * 10;
-/**
- * In one of every ten parts of the race, the test makes PostgreSQL crash this long after the part
- * has started.
- */
+/** In one of every ten parts, PostgreSQL crashes this long after the part has started. */
 const CRASH_AFTER_MS = 150;
 const BACK_MS = 2_000;
 
-test(`${PROCESSES} processes cancel and ship ${PARTS * PART} orders correctly while PostgreSQL crashes`, {
+test(`${STORES} stores cancel and ship ${PARTS * PART} orders correctly while PostgreSQL crashes`, {
   skip: missingEngine,
 }, async (t) => {
   const engine = await startEngine();
-  const admin = engine.pool({ options: '' });
-  const store = createPostgresOrderStore(admin);
-  // All processes find an empty database and try to create the table.
-  const racers = Array.from({ length: PROCESSES }, (_, seat) =>
-    fork(new URL('./support/racing-process.ts', import.meta.url), [engine.url, `${seat}`, `${PROCESSES}`], {
-      serialization: 'advanced',
-    }),
+  const admin = engine.pool();
+  const { options } = admin.options;
+  const pools = Array.from({ length: STORES }, () =>
+    engine.pool({ options: `${options} -c application_name=racing`, max: 5, connectionTimeoutMillis: 2_000 }),
   );
-  t.after(() => racers.forEach((racer) => void racer.kill()));
-  await Promise.all(racers.map(reportOf));
-
+  const stores = pools.map(createPostgresOrderStore);
+  // All stores find an empty database and try to create the table.
+  await Promise.all(stores.map((store) => store.migrate()));
   const histories = Array.from({ length: PARTS * PART }, (): Operation[] => []);
-  const backMs: number[] = [];
-  let reports: readonly Report[] = [];
+
+  /** Changes an order, again and again until there is a reply. */
+  async function change(seat: number, kind: 'cancel' | 'ship', order: number): Promise<void> {
+    for (let answer: string | undefined; answer === undefined; ) {
+      const start = performance.now();
+      answer = await stores[seat % STORES]?.[kind](BigInt(order)).catch(() => sleep(RETRY_MS, undefined));
+      histories[order]?.push({ kind, start, end: answer === undefined ? Infinity : performance.now(), answer });
+    }
+  }
+
+  /** One store cancels an order while another ships it. */
+  async function race(order: number): Promise<void> {
+    const kinds = order % 3 === 0 ? (['cancel', 'ship'] as const) : (['ship', 'cancel'] as const);
+    await Promise.all(kinds.map((kind, index) => change(order + index, kind, order)));
+  }
+
+  const upAgainMs: number[] = [];
   for (let part = 0; part < PARTS; part++) {
-    const range: Range = { first: part * PART, count: PART };
-    await store.put(Array.from({ length: PART }, (_, index) => ({ id: range.first + index })));
-    const racing = Promise.all(racers.map(reportOf));
-    for (const racer of racers) racer.send(range);
-    let upAt = Infinity;
+    const orders = Array.from({ length: PART }, (_, index) => part * PART + index);
+    await createPostgresOrderStore(admin).put(orders.map((id) => ({ id })));
+    const racing = Array.from({ length: AT_ONCE }, async (_, worker) => {
+      for (let order = part * PART + worker; order < (part + 1) * PART; order += AT_ONCE) await race(order);
+    });
     if (part % 10 === 5) {
       await sleep(CRASH_AFTER_MS);
       await engine.crash();
       await engine.start();
-      upAt = Number(process.hrtime.bigint() / 1_000n);
+      upAgainMs.push(performance.now());
     }
-    reports = await racing;
-    for (const { tries, odd } of reports) {
-      assert.deepEqual(odd, []);
-      for (const operation of tries) histories[operation.order]?.push(operation);
-      const answered = tries.filter(({ end }) => end > upAt && end < Infinity).map(({ end }) => end);
-      if (answered.length > 0) backMs.push((Math.min(...answered) - upAt) / 1_000);
-    }
+    await Promise.all(racing);
   }
 
-  const open = histories.flat().filter(({ end }) => end === Infinity).length;
+  const operations = histories.flat();
+  const open = operations.filter(({ end }) => end === Infinity).length;
   const met = histories.filter(overlap).length;
-  const cancelled = histories.flat().filter(({ answer }) => answer === 'cancelled').length;
+  const cancelled = operations.filter(({ answer }) => answer === 'cancelled').length;
+  const ends = operations.map(({ end }) => end).filter((end) => end < Infinity);
+  const backMs = upAgainMs.map((upMs) => Math.min(...ends.filter((end) => end > upMs)) - upMs);
   t.diagnostic(
-    `${met} orders that two processes changed at once; ${cancelled} cancels acknowledged; ${open} attempts without a reply`,
+    `${met} orders that two stores changed at once; ${cancelled} cancels acknowledged; ${open} attempts without a reply`,
   );
-  t.diagnostic(`first reply to each process after PostgreSQL was up again: ${spread(backMs)}`);
-  assert.ok(met >= histories.length / 20, 'different processes changed the same order at the same time');
-  assert.ok(
-    open > 0 && backMs.length === (PROCESSES * PARTS) / 10,
-    'requests were interrupted, and every process got replies after each crash',
-  );
+  t.diagnostic(`first reply after PostgreSQL was up again: ${spread(backMs)}`);
+  assert.ok(met >= histories.length / 2, 'different stores changed the same order at the same time');
+  assert.ok(open > 0, 'requests were interrupted');
   assert.ok(slowest(backMs) <= BACK_MS);
 
   const { rows } = await admin.query('SELECT id::int, status FROM store_orders ORDER BY id');
+  assert.equal(rows.length, histories.length);
   for (const { id, status } of rows) {
-    const read = { kind: 'read', start: Number.MAX_VALUE, end: Number.MAX_VALUE, answer: status } as const;
-    const history = [...(histories[id] ?? []), read];
+    const history = [...(histories[id] ?? []), done('read', Number.MAX_VALUE, Number.MAX_VALUE, status)];
     assert.ok(isLinearizable(history), `order ${id}: ${JSON.stringify(history)}`);
   }
 
-  const { total, idle, waiting } = sum(reports.map(({ connections }) => connections));
-  assert.deepEqual([idle, waiting], [total, 0], 'every connection is back in its pool');
-  const counted = await admin.query(
-    "SELECT count(*)::int AS n FROM pg_stat_activity WHERE application_name = 'racing'",
+  for (const { totalCount, idleCount, waitingCount } of pools) {
+    assert.deepEqual([idleCount, waitingCount], [totalCount, 0], 'every connection is back in its pool');
+  }
+  const counted = await admin.query("SELECT FROM pg_stat_activity WHERE application_name = 'racing'");
+  assert.equal(
+    counted.rows.length,
+    pools.reduce((sum, { totalCount }) => sum + totalCount, 0),
   );
-  assert.equal(counted.rows[0].n, total, 'PostgreSQL has no other connections from these processes');
 });
 
-const LIES: Readonly<Record<string, readonly Operation[]>> = {
-  'two cancels of one order are acknowledged': [done('cancel', 0, 9, 'cancelled'), done('cancel', 0, 9, 'cancelled')],
-  'a cancel and a shipment of one order succeed': [done('cancel', 0, 9, 'cancelled'), done('ship', 0, 9, 'shipped')],
-  'an acknowledged cancel is lost': [done('cancel', 0, 1, 'cancelled'), done('read', 2, 3, 'pending')],
-  'a cancel returns already_shipped before any shipment begins': [
-    done('cancel', 0, 1, 'already_shipped'),
-    done('ship', 2, 3, 'shipped'),
-  ],
-  'an order was shipped although no process shipped it': [
-    done('cancel', 0, 1, 'already_shipped'),
-    done('ship', 2, Infinity, undefined),
-  ],
-};
-
-for (const [lie, history] of Object.entries(LIES)) {
-  test(`isLinearizable rejects a history in which ${lie}`, () => assert.ok(!isLinearizable(history)));
-}
-
-test('isLinearizable accepts an unanswered request with or without an effect, and overlapping requests in any sequence', () => {
-  for (const history of [
-    [done('cancel', 0, Infinity, undefined), done('read', 5, 6, 'pending'), done('read', 7, 8, 'cancelled')],
-    [done('cancel', 0, Infinity, undefined), done('ship', 1, 2, 'shipped'), done('read', 7, 8, 'shipped')],
-    [done('cancel', 0, 9, 'already_shipped'), done('ship', 8, 9, 'shipped')],
-  ]) {
-    assert.ok(isLinearizable(history));
+test('isLinearizable tells true histories from false ones', () => {
+  for (const [isTrue, ...history] of [
+    [false, done('cancel', 0, 9, 'cancelled'), done('cancel', 0, 9, 'cancelled')],
+    [false, done('cancel', 0, 9, 'cancelled'), done('ship', 0, 9, 'shipped')],
+    [false, done('cancel', 0, 1, 'cancelled'), done('read', 2, 3, 'pending')],
+    [false, done('cancel', 0, 1, 'already_shipped'), done('ship', 2, 3, 'shipped')],
+    [false, done('cancel', 0, 1, 'already_shipped'), done('ship', 2, Infinity, undefined)],
+    [true, done('cancel', 0, Infinity, undefined), done('read', 5, 6, 'pending'), done('read', 7, 8, 'cancelled')],
+    [true, done('cancel', 0, Infinity, undefined), done('ship', 1, 2, 'shipped'), done('read', 7, 8, 'shipped')],
+    [true, done('cancel', 0, 9, 'already_shipped'), done('ship', 8, 9, 'shipped')],
+  ] as const) {
+    assert.equal(isLinearizable(history), isTrue, JSON.stringify(history));
   }
 });
 
@@ -126,13 +114,4 @@ function done(kind: Operation['kind'], start: number, end: number, answer: strin
 
 function overlap(history: readonly Operation[]): boolean {
   return history.some((one) => history.some((other) => other.start < one.start && one.start < other.end));
-}
-
-function sum(counts: readonly Report['connections'][]): Report['connections'] {
-  return counts.reduce((a, b) => ({ total: a.total + b.total, idle: a.idle + b.idle, waiting: a.waiting + b.waiting }));
-}
-
-async function reportOf(racer: ChildProcess): Promise<Report> {
-  const [report] = await once(racer, 'message');
-  return report;
 }
