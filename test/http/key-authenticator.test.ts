@@ -1,17 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type MaybePromise, PLANS, type Principal } from 'store-orders';
+import { type Authenticate, PLANS, type Principal } from 'store-orders';
 import { createKeyAuthenticator } from 'store-orders/handler';
 
 const shop: Principal = { id: 'shop', plan: PLANS.pro };
 const ann: Principal = { id: 'ann', plan: PLANS.free };
 
 test('createKeyAuthenticator finds the principal of a known key, and none for a key that differs in one character', () => {
-  const authenticate: (apiKey: string) => MaybePromise<Principal | undefined> = createKeyAuthenticator({
-    'open-sesame': shop,
-    '4711': ann,
-    ['__proto__']: ann,
-  });
+  const keys: Record<string, Principal> = { 'open-sesame': shop, '4711': ann, ['__proto__']: ann };
+  const authenticate: Authenticate = createKeyAuthenticator(keys);
+  // Later changes of the object have no effect.
+  delete keys['open-sesame'];
   assert.equal(authenticate('open-sesame'), shop);
   assert.equal(authenticate('4711'), ann);
   assert.equal(authenticate('__proto__'), ann);
@@ -20,40 +19,23 @@ test('createKeyAuthenticator finds the principal of a known key, and none for a 
   }
 });
 
-test('the keys are read once, so later changes of the object have no effect', () => {
-  const keys: Record<string, Principal> = { 'open-sesame': shop };
-  const authenticate = createKeyAuthenticator(keys);
-  delete keys['open-sesame'];
-  keys['another'] = ann;
-  assert.equal(authenticate('open-sesame'), shop);
-  assert.equal(authenticate('another'), undefined);
-});
-
-const WRONG: readonly (readonly [keys: unknown, message: string])[] = [
-  [undefined, 'keys: expected an object that maps each API key to a principal'],
-  [null, 'keys: expected an object that maps each API key to a principal'],
-  [{ '': ann }, 'keys: entry 1: expected an API key of letters, digits and "-._~+/", perhaps with "=" at its end'],
-  [
-    { ok: shop, 'se cret': ann },
-    'keys: entry 2: expected an API key of letters, digits and "-._~+/", perhaps with "=" at its end',
-  ],
-  // The key comes from an environment variable that is not set.
-  [
-    { [`${undefined}`]: ann },
-    'keys: entry 1: expected an API key of letters, digits and "-._~+/", perhaps with "=" at its end',
-  ],
-  [{ secret: { plan: PLANS.free } }, 'keys: entry 1: expected a principal with an id that is not the API key itself'],
-  [
-    { secret: { ...ann, id: 'secret' } },
-    'keys: entry 1: expected a principal with an id that is not the API key itself',
-  ],
-  [{ secret: undefined }, 'keys: entry 1: expected a principal with an id that is not the API key itself'],
-  [{ secret: { id: 'ann' } }, 'keys: entry 1: expected a principal with a plan, such as PLANS.free'],
-];
+const INVALID_KEY = 'expected an API key of letters, digits and "-._~+/", perhaps with "=" at its end';
+const INVALID_ID = 'expected a principal with an id that is not the API key itself';
 
 test('an error names an invalid key or principal by its position, and never repeats a key', () => {
-  for (const [keys, message] of WRONG) {
+  const rows: readonly (readonly [keys: unknown, message: string])[] = [
+    [undefined, 'keys: expected an object that maps each API key to a principal'],
+    [null, 'keys: expected an object that maps each API key to a principal'],
+    [{ '': ann }, `keys: entry 1: ${INVALID_KEY}`],
+    [{ ok: shop, 'se cret': ann }, `keys: entry 2: ${INVALID_KEY}`],
+    // The key comes from an environment variable that is not set.
+    [{ [`${undefined}`]: ann }, `keys: entry 1: ${INVALID_KEY}`],
+    [{ secret: { plan: PLANS.free } }, `keys: entry 1: ${INVALID_ID}`],
+    [{ secret: { ...ann, id: 'secret' } }, `keys: entry 1: ${INVALID_ID}`],
+    [{ secret: undefined }, `keys: entry 1: ${INVALID_ID}`],
+    [{ secret: { id: 'ann' } }, 'keys: entry 1: expected a principal with a plan, such as PLANS.free'],
+  ];
+  for (const [keys, message] of rows) {
     assert.throws(() => Reflect.apply(createKeyAuthenticator, undefined, [keys]), { name: 'TypeError', message });
-    assert.ok(!message.includes('secret'));
   }
 });

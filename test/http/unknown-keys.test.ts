@@ -86,12 +86,6 @@ describe('API keys that the process has not seen before', () => {
     assert.equal((await get('made-up')).status, 429);
   });
 
-  test('an unseen key is looked up if it is sent from an address that has quota left', async () => {
-    const { get, flood } = createParts();
-    await flood();
-    assert.equal((await get('valid-ann', '192.0.2.2')).status, 200);
-  });
-
   test('if isKnownKey is not set, a key that was not seen before is always looked up', async () => {
     const { get, flood } = createParts(false);
     await flood();

@@ -61,11 +61,13 @@ function headerAt(pointer: string): Header {
   return value;
 }
 
+interface Documented {
+  readonly response: OpenApiResponse;
+  readonly pointer: string;
+}
+
 /** Returns the response that an operation documents for a status, or `undefined`. */
-export function documented(
-  operation: 'listOrders' | 'cancelOrder',
-  status: number,
-): { readonly response: OpenApiResponse; readonly pointer: string } | undefined {
+export function documented(operation: 'listOrders' | 'cancelOrder', status: number): Documented | undefined {
   const { responses } = operations[operation];
   const ref = responses[status]?.$ref;
   const response = document.components.responses[ref?.split('/').at(-1) ?? ''];
@@ -73,11 +75,16 @@ export function documented(
 }
 
 /** Returns the response that the document describes for requests that match no operation. */
-export function documentedElsewhere(
-  status: number,
-): { readonly response: OpenApiResponse; readonly pointer: string } | undefined {
+export function documentedElsewhere(status: number): Documented | undefined {
   const response = document['x-responses-elsewhere'][status];
   return response && { response, pointer: `#/x-responses-elsewhere/${status}` };
+}
+
+/** Returns the orders of the documented example of a list. */
+export function exampleOrders(): readonly { readonly id: bigint }[] {
+  const value = documented('listOrders', 200)?.response.content?.['application/json'].examples['orders']?.value;
+  assert.ok(Array.isArray(value));
+  return value.map((order) => ({ ...order, id: BigInt(order.id) }));
 }
 
 export const operations = {
