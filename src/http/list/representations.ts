@@ -39,19 +39,16 @@ const COMPRESSORS = {
  */
 export function createRepresentations({ body, digest }: SerializedList, contentFields = JSON_TYPE): Representations {
   const identity = represent('identity', body);
-  const compressed = new Map<Coding, MaybePromise<Outcome>>();
+  const compressed = new Map<Coding, Promise<Outcome>>();
 
   function compress(coding: Exclude<Coding, 'identity'>): Promise<Outcome> {
     const pieces = typeof body === 'string' || body instanceof Uint8Array ? [Buffer.from(body)] : body;
-    const pending = collect(Readable.from(pieces).pipe(COMPRESSORS[coding]())).then((bytes) => {
-      const ready = represent(coding, bytes);
-      compressed.set(coding, ready);
-      return ready;
-    });
-    compressed.set(coding, pending);
+    const bytes = collect(Readable.from(pieces).pipe(COMPRESSORS[coding]()));
+    const outcome = bytes.then((whole) => represent(coding, whole));
+    compressed.set(coding, outcome);
     // After a failed compression, the next request tries again.
-    pending.catch(() => compressed.delete(coding));
-    return pending;
+    outcome.catch(() => compressed.delete(coding));
+    return outcome;
   }
 
   function represent(coding: Coding, coded: SerializedList['body']): Outcome {
