@@ -7,7 +7,7 @@ import { addressKey, resolveAddress } from './client-address.js';
 import type { ErrorCode } from './errors.js';
 import { after, attempt, callHost, HostFailure } from './host-call.js';
 import { limitFieldsOf, retryAfter, unavailableFields } from './rate-limit-fields.js';
-import { failed, type Outcome, refusal, UNAVAILABLE_MS } from './reply.js';
+import { failed, type Outcome, type Reply, refusal, UNAVAILABLE_MS } from './reply.js';
 import type { ReadRequest } from './request.js';
 
 /** The owner of an API key, and the plan that the owner has bought. */
@@ -57,12 +57,8 @@ export function addressPerMinute(quota: number): Plan {
 
 const ADDRESS_PLAN = addressPerMinute(600);
 
-/** What the front door has decided about a request: who was charged, and whether it may go on. */
-interface Charge {
-  /** Whose quota was charged. `undefined` if the limiter made no decision. */
-  readonly charged: 'key' | 'address' | undefined;
-  /** Whether the address was charged and is over its limit. The connection then ends. */
-  readonly isAddressOverLimit: boolean;
+/** Who was charged for a request. */
+interface Charge extends Pick<Reply, 'charged' | 'isAddressOverLimit'> {
   /** The plan whose limits the reply announces: that of the key, or else the address plan. */
   readonly plan: Plan;
   /** The limiter's decision as header fields. */
@@ -74,6 +70,7 @@ interface Refused extends Charge {
   readonly refusal: Outcome;
 }
 
+/** What the front door has decided about a request. Without a refusal, the request goes on. */
 export type Verdict<P = Principal | undefined> =
   | (Charge & { readonly principal: P; readonly refusal: undefined })
   | Refused;

@@ -21,7 +21,6 @@ export interface OpenPath {
 }
 
 interface ReplyOptions {
-  /** What the request asked for. */
   readonly asked?: Asked | undefined;
   /** Whether the connection closes after the reply. */
   readonly isLast?: boolean;

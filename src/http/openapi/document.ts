@@ -11,16 +11,14 @@ import {
 } from './responses.js';
 import { EXAMPLE_ID, headers, type Json, refer, schemas } from './schemas.js';
 
-/** How stable an operation is. `beta` and `experimental` operations may change in any version. */
-type Stability = 'stable' | 'beta' | 'experimental';
-
 export interface OpenApiOperation {
   readonly operationId: string;
   readonly tags: readonly string[];
   readonly summary: string;
   readonly description: string;
   readonly deprecated: boolean;
-  readonly 'x-stability': Stability;
+  /** `beta` and `experimental` operations may change in any version. */
+  readonly 'x-stability': 'stable' | 'beta' | 'experimental';
   readonly parameters?: readonly Json[];
   readonly responses: OpenApiResponses;
 }
@@ -86,20 +84,17 @@ function paths(): OpenApiDocument['paths'] {
   const items: Record<string, Record<string, OpenApiOperation>> = {};
   for (const name of OPERATION_NAMES) {
     const { method, path } = OPERATIONS[name];
-    items[path] = { ...items[path], [method.toLowerCase()]: operation(name) };
+    const operation: OpenApiOperation = {
+      operationId: name,
+      tags: ['orders'],
+      ...TEXTS[name],
+      deprecated: false,
+      ...(path.includes('{orderId}') && { parameters: [ORDER_ID] }),
+      responses: responsesOf(name),
+    };
+    items[path] = { ...items[path], [method.toLowerCase()]: operation };
   }
   return items;
-}
-
-function operation(name: OperationName): OpenApiOperation {
-  return {
-    operationId: name,
-    tags: ['orders'],
-    ...TEXTS[name],
-    deprecated: false,
-    ...(OPERATIONS[name].path.includes('{orderId}') && { parameters: [ORDER_ID] }),
-    responses: responsesOf(name),
-  };
 }
 
 /** Creates the OpenAPI document. Throws a TypeError that names an invalid option. */
