@@ -10,7 +10,6 @@ export type AsyncTake = (key: string) => Promise<boolean>;
 
 export interface Subject {
   readonly name: string;
-  readonly role?: 'ours' | 'floor';
   /** True if a request that one window refuses leaves the count of the other window unchanged. */
   readonly isAtomic: boolean;
   create(keyCount: number): Take | AsyncTake;
@@ -21,9 +20,8 @@ export interface Subject {
  * supports only one window is called twice.
  */
 export const SUBJECTS: readonly Subject[] = [
-  { name: 'hand-written limiter', role: 'floor', isAtomic: true, create: bound },
-  { name: 'store-orders', role: 'ours', isAtomic: true, create: () => ours({ isKept: true }) },
-  { name: 'store-orders, caller reads only `allowed`', role: 'ours', isAtomic: true, create: () => ours() },
+  { name: 'hand-written limiter', isAtomic: true, create: bound },
+  { name: 'store-orders', isAtomic: true, create: ours },
   { name: 'hono-rate-limiter, two stores', isAtomic: false, create: createHono },
   { name: '@fastify/rate-limit, two stores', isAtomic: false, create: createFastify },
   { name: 'express-rate-limit, two stores', isAtomic: false, create: createExpress },

@@ -10,9 +10,8 @@ export type Take = (key: string) => boolean;
 /** Stores a decision, so that V8 cannot optimise its creation away. */
 const kept: { decision?: Decision } = {};
 
-export function ours({ isKept = false } = {}): Take {
+export function ours(): Take {
   const limiter = createMemoryLimiter();
-  if (!isKept) return (key) => limiter.take(key, PLENTY).allowed;
   return (key) => {
     kept.decision = limiter.take(key, PLENTY);
     return kept.decision.allowed;
