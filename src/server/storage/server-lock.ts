@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { openSqliteDatabase } from '../../databases/sqlite/driver.js';
 import { isResult } from '../../databases/sqlite/failure.js';
 
@@ -23,4 +24,12 @@ export function lockForServer(file: string): (() => void) | undefined {
     if (isResult(error, 'busy')) return undefined;
     throw error;
   }
+}
+
+/** Returns whether a server runs on a database of this name. */
+export function hasServer(file: string): boolean {
+  if (!existsSync(file + LOCK_SUFFIX)) return false;
+  const unlock = lockForServer(file);
+  unlock?.();
+  return unlock === undefined;
 }

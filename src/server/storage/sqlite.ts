@@ -14,7 +14,7 @@ import { createKeyTable } from '../keys/sqlite.js';
 import { createQuotaTable, type QuotaTable } from '../quotas/table.js';
 import { checkFile, checkIntegrity, noSuchDatabase, withUnmigratedFile } from './existing-file.js';
 import { type ProgramParts, SCHEMAS } from './program-parts.js';
-import { LOCK_SUFFIX } from './server-lock.js';
+import { hasServer, LOCK_SUFFIX } from './server-lock.js';
 import type { OpenOutcome, ServerStorage, Storage } from './storage.js';
 
 /** {@link Storage} in one SQLite file. */
@@ -56,16 +56,21 @@ function createAndOpen<Opened extends ServerStorage>(
   // SQLite's temporary files are beside the database, because /tmp may be read-only or too small
   // for an import. SQLite reads this variable when it opens its first file.
   process.env['SQLITE_TMPDIR'] ??= dirname(file);
-  const isNew = file === IN_MEMORY || (create && createPrivately(file));
-  if (!isNew && !existsSync(file)) {
-    return {
-      ok: false,
-      message: create
-        ? `cannot create the database ${file}; check that its directory exists and is writable`
-        : noSuchDatabase(file),
-    };
-  }
+  let isNew = file === IN_MEMORY;
   try {
+    if (create && !isNew && !existsSync(file)) {
+      // The operator could not put the old file back without losing what is in the new one.
+      if (hasServer(file)) throw new Error('it was moved away from a running server; put it back, or stop the server');
+      isNew = createPrivately(file);
+    }
+    if (!isNew && !existsSync(file)) {
+      return {
+        ok: false,
+        message: create
+          ? `cannot create the database ${file}; check that its directory exists and is writable`
+          : noSuchDatabase(file),
+      };
+    }
     checkFile(file);
     return { ok: true, data: open(file, isNew) };
   } catch (error) {

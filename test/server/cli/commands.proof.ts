@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openSqliteDatabase } from 'store-orders/sqlite';
-import { programIn } from '../support/program.js';
+import { programIn, startServer } from '../support/program.js';
 
 const COMMANDS = [
   ...['serve', 'orders import', 'orders list', 'orders export', 'orders show', 'orders cancel', 'orders ship'],
@@ -129,6 +129,22 @@ test('every command except serve refuses a database in memory, because the effec
       'a database in memory would be lost when this command ends; name a file with --db',
     );
   }
+});
+
+test('no command creates a database in the place of one that was moved away from a running server', async (t) => {
+  const { failure, output, cwd } = programIn();
+  const [file, moved] = [join(cwd, 'store-orders.db'), join(cwd, 'moved.db')];
+  const server = await startServer(t, { cwd });
+  renameSync(file, moved);
+  for (const command of ['keys create --plan free', 'orders import -', 'serve --port 0']) {
+    assert.equal(
+      await failure(command, '[]'),
+      'cannot open store-orders.db: it was moved away from a running server; put it back, or stop the server',
+    );
+  }
+  assert.ok(!existsSync(file));
+  await server.stop('SIGTERM');
+  await output('keys create --plan free');
 });
 
 test('if the database fails, a command prints one line and exits 1', async () => {
