@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createMemoryOrderStore } from 'store-orders';
+import { KEYED } from './support/client.js';
 import { listen } from './support/order-server.js';
 
-const HEAD = 'GET /v1/store/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ours\r\n';
+/** A request head without its last line. */
+const HEAD = KEYED.slice(0, -2);
 
 test('health checks need no key: /healthz reports that the server runs, /readyz whether its backends work', async (t) => {
   let state: 'ok' | 'degraded' | 'unavailable' | Error = 'ok';
@@ -55,7 +57,7 @@ test('a client that sends no complete request head within 10 s gets a 408 with a
     for (const name of times) Reflect.set(server, name, Reflect.get(server, name) / 20);
   });
   const served = await open();
-  served.write(`${HEAD}\r\n`);
+  served.write(KEYED);
   await once(served, 'data');
   const slow = await Promise.all(
     ['', 'GET /v1', HEAD].map(async (sent) => {
@@ -71,7 +73,7 @@ test('a client that sends no complete request head within 10 s gets a 408 with a
     assert.match(answer, /\r\n\r\n\{"code":"request_timeout","message":"[^"]+","status":408\}$/);
   }
   // A connection that has already got a response is allowed to be idle for longer.
-  served.write(`${HEAD}\r\n`);
+  served.write(KEYED);
   assert.match(String((await once(served, 'data'))[0]), /^HTTP\/1\.1 200 /);
   served.destroy();
 });
@@ -80,7 +82,7 @@ test('a draining server closes connections without a request, and serves a reque
   const { server, open, origin: url } = await listen(t);
   const silent = await open();
   const idle = await open();
-  idle.write(`${HEAD}\r\n`);
+  idle.write(KEYED);
   await once(idle, 'data');
   const arriving = await open();
   arriving.write(HEAD);
@@ -100,11 +102,11 @@ test('a request that arrives just after draining begins is served, on a new conn
   const { server, open } = await listen(t);
   const fresh = await open();
   const idle = await open();
-  idle.write(`${HEAD}\r\n`);
+  idle.write(KEYED);
   await once(idle, 'data');
   const drained = server.drain();
   for (const socket of [fresh, idle]) {
-    socket.write(`${HEAD}\r\n`);
+    socket.write(KEYED);
     const answer = await text(socket);
     assert.match(answer, /^HTTP\/1\.1 200 OK\r\n/);
     assert.match(answer, /\r\nConnection: close\r\n/i);
@@ -121,7 +123,7 @@ test('a draining server sends all of a long response, however slowly the client 
   printing.write(`${HEAD.replace('GET', 'HEAD')}\r\n`);
   await once(printing, 'data');
   const socket = await open();
-  socket.write(`${HEAD}\r\n`);
+  socket.write(KEYED);
   const [head] = await once(socket, 'data');
   socket.pause();
   let received = head.length;
@@ -161,11 +163,28 @@ test('/readyz responds with 503 while the server drains', async (t) => {
   await drained;
 });
 
-test('a server that trusts no proxy warns once about X-Forwarded-For; a server that trusts a proxy never warns', async (t) => {
+/** Collects the process warnings during a test. */
+function collectWarnings(t: TestContext): string[] {
   const warnings: string[] = [];
   const onWarning = ({ message }: Error) => void warnings.push(message);
   process.on('warning', onWarning);
   t.after(() => process.off('warning', onWarning));
+  return warnings;
+}
+
+test('a failure of the limiter causes one warning, whether orders or documents are asked for', async (t) => {
+  const warnings = collectWarnings(t);
+  const { origin } = await listen(t, {
+    limiter: { take: () => Promise.reject(new Error('down')) },
+    corsOrigins: ['*'],
+  });
+  for (const path of ['/v1/store/orders', '/docs', '/openapi.json'])
+    assert.equal((await fetch(origin + path)).status, 503);
+  assert.deepEqual([warnings.length, /^limiter.take failed: Error: down/.test(warnings[0] ?? '')], [1, true]);
+});
+
+test('a server that trusts no proxy warns once about X-Forwarded-For; a server that trusts a proxy never warns', async (t) => {
+  const warnings = collectWarnings(t);
   const headers = { 'X-Forwarded-For': '198.51.100.7' };
   for (const trustProxy of [1, 0, 0]) {
     const { origin: url } = await listen(t, { trustProxy });
