@@ -1,14 +1,20 @@
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
+import { fetchHandler } from 'store-orders/fetch';
 import { type AuditTarget, createTestService, serviceAudits } from 'store-orders/testing';
 import { withoutHosts } from '../../support/installed.js';
 import { sampled } from '../../support/sampled.js';
 import { checkAnswer, createAnswer } from '../support/answer.js';
-import { bareMounts } from './support/bare-mounts.js';
-import type { Mounted } from './support/mount.js';
+import type { Mount, Mounted } from './support/mount.js';
 import { furtherMounts, MOUNTS } from './support/mounts.js';
 
-for (const { name, hooks, open } of [...bareMounts, ...sampled([...MOUNTS, ...(await furtherMounts())])]) {
+const fetchMount: Mount = {
+  name: 'a fetch handler',
+  hooks: [],
+  open: async (service) => ({ origin: 'http://orders.test', close: async () => {}, fetch: fetchHandler(service) }),
+};
+
+for (const { name, hooks, open } of [fetchMount, ...sampled([...MOUNTS, ...(await furtherMounts())])]) {
   suite(`reached by ${name}`, () => {
     const shop = createTestService();
     let mounted: Mounted;

@@ -50,18 +50,6 @@ test('the response has a header that middleware adds when the head is written', 
   assert.equal(response.headers.get('Content-Length'), `${(await response.text()).length}`);
 });
 
-test('inside a router that is mounted at a path parameter, the handler matches the whole path', async (t) => {
-  const { service, store } = createShop({ basePath: '/shops/7/v1' });
-  const router = express.Router({ mergeParams: true });
-  router.use(nodeHandler(service));
-  const app = express();
-  app.use('/shops/:shop', router);
-  const origin = await opened(t, app);
-  assert.equal((await fetch(`${origin}/shops/7${order(1)}`, { method: 'DELETE', headers })).status, 204);
-  assert.equal(store.get(1n)?.status, 'cancelled');
-  assert.equal((await fetch(`${origin}/shops/8${ORDERS}`, { headers })).status, 404);
-});
-
 test('a request to which middleware has responded cancels no order', async (t) => {
   const { service, store } = createShop();
   const app = express();

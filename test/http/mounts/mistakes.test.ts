@@ -54,6 +54,7 @@ const FAILURES: readonly (readonly [object: object, status: number, says: RegExp
     503,
     /^authenticate failed: Error ECONNREFUSED: postgres:\/\/\*\*\*@db, key \*\*\*, at .*mistakes\.test/,
   ],
+  [{ isKnownKey: fail }, 503, /^isKnownKey failed: Error ECONNREFUSED/],
   [{ limiter: { take: async () => fail() } }, 503, /^limiter\.take failed: Error ECONNREFUSED/],
   [{ store: { list: () => 5, cancel: fail } }, 500, /^listOrders failed: TypeError: .+, at /],
   // Drivers also throw objects that are not errors.

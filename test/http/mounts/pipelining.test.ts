@@ -58,29 +58,18 @@ async function serve(t: TestContext, mount: (service: OrderService) => Promise<R
 }
 
 for (const [name, mount] of Object.entries(MOUNTS)) {
-  test(`${name}: seventeen pipelined requests get every response, in the order of the requests`, async (t) => {
-    const { port, cancelled, release } = await serve(t, mount);
-    const ids = Array.from({ length: MOST }, (_, id) => id);
-    const received = readAll(open(port, ids.map((id) => request(id)).join('')));
-    await sleep(20);
-    release();
-    const { answers } = await received;
-    assert.ok(answers.every(({ status }) => status === 204));
-    assert.deepEqual([answers.length, cancelled], [MOST, ids]);
-  });
-
-  test(`${name}: the sixteenth request that waits is the last, and no later one is parsed or carried out`, {
+  test(`${name}: seventeen pipelined requests get their responses in order, and no later one is parsed or carried out`, {
     timeout: 10_000,
   }, async (t) => {
     for (const isSlow of [true, false]) {
       const { port, cancelled, release, requests } = await serve(t, mount);
       if (!isSlow) release();
-      const pieces = Array.from({ length: 5 }, () => request(1).repeat(200));
-      const received = readAll(open(port, ...pieces, request(1, 'Connection: close')));
+      const ids = Array.from({ length: 1_000 }, (_, id) => id);
+      const received = readAll(open(port, ids.map((id) => request(id)).join('')));
       await sleep(20);
       release();
       const { answers } = await received;
-      assert.deepEqual([answers.length, cancelled.length, requests()], [MOST, MOST, MOST]);
+      assert.deepEqual([answers.length, cancelled, requests()], [MOST, ids.slice(0, MOST), MOST]);
       assert.deepEqual(
         answers.map(({ fields }) => fields.get('connection')),
         [...Array.from({ length: MOST - 1 }, () => 'keep-alive'), 'close'],

@@ -19,6 +19,7 @@ const STRANGERS = [
   ['connections', 250],
   ['slow heads', 256],
   ['slow bodies', 256],
+  ['slow readers', 250],
   ['line breaks', 256],
   ['silence', 256],
   ['forty at a time', 4],

@@ -10,7 +10,7 @@ import { overHttp2 } from './tls-fetch.js';
 
 const BEFORE = { 'X-Host': 'before', Vary: 'Origin' };
 
-function koa(service: OrderService, proxy: boolean): Koa {
+export function koaApp(service: OrderService, proxy: boolean): Koa {
   const app = new Koa({ proxy, maxIpsCount: 1 });
   app.silent = true;
   app.use(async (ctx, next) => {
@@ -46,7 +46,7 @@ export const frameworkMounts: readonly Mount[] = [
     name: 'Koa 3',
     hooks: ['x-host', 'x-host-after'],
     trustsProxy: true,
-    open: (service) => listening(createServer(koa(service, true).callback())),
+    open: (service) => listening(createServer(koaApp(service, true).callback())),
   },
   {
     name: 'Fastify 5 over HTTP/2',
@@ -65,6 +65,6 @@ export const frameworkMounts: readonly Mount[] = [
   {
     name: 'Koa 3 over HTTP/2',
     hooks: ['x-host'],
-    open: async (service) => overHttp2(await listening(createHttp2Server(koa(service, false).callback()))),
+    open: async (service) => overHttp2(await listening(createHttp2Server(koaApp(service, false).callback()))),
   },
 ];

@@ -21,6 +21,21 @@ export function host(service: OrderService): (...parameters: Parameters<NodeHand
   };
 }
 
+export function expressApp(service: OrderService, prefix = '/', place = 'before') {
+  const app = express();
+  app.disable('x-powered-by');
+  app.use((_request, response, next) => {
+    response.set({ 'X-Host': 'before', Vary: 'Origin' });
+    next();
+  });
+  if (place === 'before') app.use(prefix, nodeHandler(service));
+  app.use(express.json(), express.urlencoded(), express.text());
+  if (place === 'after') app.use(prefix, nodeHandler(service));
+  app.get('/host', (_request, response) => void response.send('of the host'));
+  app.post('/host', (request, response) => void response.json(request.body));
+  return app;
+}
+
 const HOOKS = ['x-host'];
 
 export const nodeMounts: readonly Mount[] = [
@@ -54,21 +69,7 @@ export const nodeMounts: readonly Mount[] = [
       name: `Express 5, ${place} the body parsers`,
       hooks: HOOKS,
       trustsProxy: true,
-      open(service, prefix = '/') {
-        const app = express();
-        app.disable('x-powered-by');
-        app.set('trust proxy', 1);
-        app.use((_request, response, next) => {
-          response.set({ 'X-Host': 'before', Vary: 'Origin' });
-          next();
-        });
-        if (place === 'before') app.use(prefix, nodeHandler(service));
-        app.use(express.json(), express.urlencoded(), express.text());
-        if (place === 'after') app.use(prefix, nodeHandler(service));
-        app.get('/host', (_request, response) => void response.send('of the host'));
-        app.post('/host', (request, response) => void response.json(request.body));
-        return listening(createServer(app));
-      },
+      open: (service, prefix) => listening(createServer(expressApp(service, prefix, place).set('trust proxy', 1))),
     }),
   ),
   {

@@ -18,17 +18,9 @@ interface Figures {
   requests: number;
 }
 
-const figures: Record<string, Figures> = {};
-
-/**
- * Returns the source address of a connection: `from`, or one of that many addresses. By default,
- * four connections share each address.
- */
+/** Returns the source address of a connection: `from`, or one of that many addresses. */
 function addressOf(index: number): string {
-  if (from.includes('.')) return from;
-  if (from !== '') return `127.0.100.${1 + (index % Number(from))}`;
-  const host = 2 + (index >> 2);
-  return `127.0.${1 + Math.floor(host / 250)}.${1 + (host % 250)}`;
+  return from.includes('.') ? from : `127.0.100.${1 + (index % Number(from))}`;
 }
 
 function request(path: string, fields = ''): string {
@@ -72,7 +64,6 @@ const ATTACKS: Readonly<Record<string, (socket: Socket, path: string, figure: Fi
     figure.requests += 16;
     every(socket, 500, () => socket.read(100));
   },
-  pipeliners: (socket, path, figure) => flood(socket.resume(), ...pipelined(path), figure),
   'non-readers': (socket, path, figure) => flood(socket.pause(), ...pipelined(path), figure),
   'without a key': (socket, path, figure) => flood(socket.resume(), ...pipelined(path), figure),
   'made-up keys': (socket, path, figure) => {
@@ -92,32 +83,27 @@ const ATTACKS: Readonly<Record<string, (socket: Socket, path: string, figure: Fi
   },
 };
 
-const MIXTURE = ['slow heads', 'slow bodies', 'slow readers', 'pipeliners', 'non-readers'];
-const kinds = attack === 'mixture' ? MIXTURE : [attack];
-/** The pause before a closed connection is opened again. */
-const awayMs = attack === 'mixture' ? 1_000 : 0;
+const figure = { opened: 0, closed: 0, requests: 0 };
 
 function start(index: number): void {
-  const kind = kinds[index % kinds.length] ?? '';
-  const path = attack === 'mixture' ? PATHS[Math.floor(index / kinds.length) % PATHS.length] : PATHS[0];
-  figures[kind] ??= { opened: 0, closed: 0, requests: 0 };
-  const figure = figures[kind];
+  const [orders = ''] = PATHS;
+  const path = attack === 'slow readers' ? PATHS[index % PATHS.length] : orders;
   const socket = connect({ port, host: '127.0.0.1', localAddress: addressOf(index) });
   socket.on('error', () => {});
   socket.on('connect', () => {
     figure.opened++;
-    ATTACKS[kind]?.(socket, path ?? '', figure);
+    ATTACKS[attack]?.(socket, path ?? orders, figure);
   });
   // For a client that reads nothing, this event is the first sign that the server has closed the
   // connection.
   socket.on('close', () => {
     figure.closed++;
-    if (performance.now() < endMs) setTimeout(start, awayMs, index);
+    if (performance.now() < endMs) setImmediate(start, index);
   });
 }
 
 for (let index = 0; index < count; index++) setTimeout(start, index, index);
 setTimeout(() => {
-  console.log(JSON.stringify(figures));
+  console.log(JSON.stringify(figure));
   process.exit();
 }, endMs - performance.now());

@@ -71,7 +71,9 @@ export async function besideStrangers(
     ['the same address', '127.0.0.1', connections],
   ] as const) {
     const beside = await measure(() => attack(kind, url, seconds, count, from));
-    t.diagnostic(`${place}: ${residentMiB(server.child.pid).toFixed(0)} MiB; ${JSON.stringify(beside.figures)}`);
+    const memoryMiB = residentMiB(server.child.pid);
+    t.diagnostic(`${place}: ${memoryMiB.toFixed(0)} MiB; ${JSON.stringify(beside.figures)}`);
+    assert.ok(memoryMiB <= 256, `${memoryMiB} MiB`);
     for (const [index, { who, perSecond, p99 }] of beside.shares.entries()) {
       const alone = quiet.shares[index] ?? assert.fail();
       t.diagnostic(

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { Agent, get } from 'node:http';
 import { setPriority } from 'node:os';
 import { text } from 'node:stream/consumers';
@@ -23,8 +23,8 @@ export async function attack(
   url: URL,
   seconds: number,
   connections: number,
-  from = '',
-): Promise<Readonly<Record<string, AttackFigures>>> {
+  from: string,
+): Promise<AttackFigures> {
   // A real attacker has its own machine. Here, a low priority keeps the attack from slowing the
   // customers down.
   const parameters = ['--import', 'tsx', ATTACKER, kind, url.port, `${seconds}`, `${connections}`, from];
@@ -106,8 +106,4 @@ export function quantile(sorted: readonly number[], part: number): number {
 export function residentMiB(pid: number | undefined): number {
   const status = readFileSync(`/proc/${pid}/status`, 'latin1');
   return Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]) / 1_024;
-}
-
-export function openDescriptors(pid: number | undefined): number {
-  return readdirSync(`/proc/${pid}/fd`).length;
 }
