@@ -52,9 +52,14 @@ export function createGroups<Outcome>(change: Change<Outcome>): (id: OrderId) =>
       const attemptOf = await change(ids);
       for (const caller of callers) settle(caller, attemptOf);
     } catch (error) {
-      const [only, ...others] = callers;
-      if (only !== undefined && others.length === 0) failAlone(only, error);
-      else for (const caller of callers) isRefusal(error) ? sendAlone(caller) : caller.reject(error);
+      const isAlone = callers.length === 1;
+      for (const caller of callers) {
+        if (!isAlone && isRefusal(error)) sendAlone(caller);
+        // A trigger has waited too long for a lock. From now on the order is sent alone, because its
+        // whole group would fail with it.
+        else if (isAlone && codeOf(error) === LOCK_TIMEOUT) sendLater(caller, sendAlone);
+        else caller.reject(error);
+      }
     }
   }
 
@@ -73,14 +78,6 @@ export function createGroups<Outcome>(change: Change<Outcome>): (id: OrderId) =>
     alone.end();
   }
 
-  /**
-   * Handles the failure of a statement for a single order. If a trigger has waited too long for a
-   * lock, the order is sent again, but from then on alone: its whole group would fail with it.
-   */
-  function failAlone(caller: Caller<Outcome>, error: unknown): void {
-    isLockTimeout(error) ? sendLater(caller, sendAlone) : caller.reject(error);
-  }
-
   function sendLater(caller: Caller<Outcome>, sendAgain: (caller: Caller<Outcome>) => unknown): void {
     if (performance.now() < caller.untilMs) setTimeout(sendAgain, PAUSE_MS, caller);
     else caller.reject(tooLate(caller));
@@ -93,6 +90,9 @@ export function createGroups<Outcome>(change: Change<Outcome>): (id: OrderId) =>
 function tooLate({ id }: Caller<unknown>): Error {
   return new Error(`order ${id}: another transaction has held a lock for more than ${PATIENCE_MS / 1_000} s`);
 }
+
+/** The SQLSTATE code of a statement that has waited too long for a lock. */
+const LOCK_TIMEOUT = '55P03';
 
 /**
  * The SQLSTATE classes of errors that are not caused by the statement. After such an error, the
@@ -109,8 +109,4 @@ const NOT_OF_THE_STATEMENT = ['08', '53', '57', '58', 'XX'];
 function isRefusal(error: unknown): boolean {
   const code = codeOf(error);
   return /^(?=.*\d)[0-9A-Z]{5}$/.test(code) && !NOT_OF_THE_STATEMENT.includes(code.slice(0, 2));
-}
-
-function isLockTimeout(error: unknown): boolean {
-  return codeOf(error) === '55P03';
 }

@@ -1,6 +1,5 @@
 import {
   holdConnection,
-  isUniqueViolation,
   type PostgresClient,
   type PostgresPool,
   type PostgresRow,
@@ -17,10 +16,12 @@ const ADD = `INSERT INTO pg_temp.store_orders_staging (${COLUMNS}, line)
   SELECT * FROM ROWS FROM (${GIVEN_ROWS}, unnest($2::text::int8[]))`;
 const FIND_TWICE = `SELECT id::text, max(line) AS line, min(line) AS earlier FROM pg_temp.store_orders_staging
   GROUP BY id HAVING count(*) > 1 ORDER BY 2 LIMIT 1`;
-const FIND_EXISTING = `SELECT id::text, line FROM pg_temp.store_orders_staging AS s
-  WHERE EXISTS (SELECT FROM store_orders AS o WHERE o.id = s.id) ORDER BY line LIMIT 1`;
 /** Inserts in ascending order of ids, so that two concurrent imports cannot deadlock. */
 const INSERT_STAGED = `INSERT INTO store_orders (${COLUMNS}) SELECT ${COLUMNS} FROM pg_temp.store_orders_staging ORDER BY id`;
+/** Inserts the orders that do not exist, and returns the first that does. */
+const INSERT_NEW = `WITH stored AS (${INSERT_STAGED} ON CONFLICT (id) DO NOTHING RETURNING id)
+  SELECT id::text, line FROM pg_temp.store_orders_staging AS s
+  WHERE NOT EXISTS (SELECT FROM stored WHERE stored.id = s.id) ORDER BY line LIMIT 1`;
 
 /**
  * Stores batches of records in the store's own table, all of them or none. The records wait in a
@@ -63,17 +64,8 @@ async function storeStaged(client: PostgresClient, replace: boolean): Promise<Im
   await client.query({ text: `SELECT ${WAIT_FOR_DISK}` });
   const [twice] = (await client.query({ text: FIND_TWICE })).rows;
   if (twice !== undefined) return { outcome: 'twice', ...placeOf(twice), earlier: Number(twice['earlier']) };
-  await client.query({ text: 'SAVEPOINT staged' });
-  try {
-    await client.query({ text: replace ? `${INSERT_STAGED} ${REPLACE}` : INSERT_STAGED });
-    return undefined;
-  } catch (error) {
-    if (!isUniqueViolation(error)) throw error;
-    await client.query({ text: 'ROLLBACK TO staged' });
-    const [existing] = (await client.query({ text: FIND_EXISTING })).rows;
-    if (existing === undefined) throw error;
-    return { outcome: 'exists', ...placeOf(existing) };
-  }
+  const [existing] = (await client.query({ text: replace ? `${INSERT_STAGED} ${REPLACE}` : INSERT_NEW })).rows;
+  return existing && { outcome: 'exists', ...placeOf(existing) };
 }
 
 function placeOf(row: PostgresRow) {

@@ -43,11 +43,11 @@ export interface PostgresOrderStore extends OwnedOrderStore {
  * and closes it. The caller also listens for the pool's `error` events, with which `pg` reports
  * that an idle connection has ended. Throws a TypeError if `pool` is not a pool.
  *
- * Every method is one statement and one round trip, except a `put` that finds an id taken. Concurrent cancels share a statement, and so do
- * concurrent lists. The exception is `list` with 2,000 orders or more. Such a list is read from one
- * snapshot, on a connection that is held until the client has read the list or hung up. Long lists
- * hold at most four connections of the pool. A further list fails if none is free within 5 s. So
- * does a cancel of an order that another transaction keeps locked for 5 s.
+ * Every method is one statement and one round trip, except a `put` that finds an id taken, and a
+ * `list` of 2,000 orders or more. Concurrent cancels share a statement, and so do concurrent lists.
+ * A long list is read from one snapshot, on a connection that is held until the client has read the
+ * list or hung up. Long lists hold at most four connections of the pool. A further list fails if none
+ * is free within 5 s. So does a cancel of an order that another transaction keeps locked for 5 s.
  *
  * Frequent statements have names, so `pg` prepares them. Behind a pooler that does not support this,
  * pass an object whose `query` omits the name.
