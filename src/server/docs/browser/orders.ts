@@ -54,7 +54,6 @@ function renderOrder(value: unknown, onCancel: OnCancel): HTMLTableRowElement {
   const fields = new Map<string, unknown>(Object.entries(value ?? {}));
   const cells = FIELD_NAMES.map((name) => {
     const cell = make(name === 'id' ? 'th' : 'td', name, String(fields.get(name) ?? ''));
-    cell.dataset['label'] = name;
     if (name === 'id') cell.scope = 'row';
     return cell;
   });
