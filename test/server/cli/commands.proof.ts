@@ -73,7 +73,10 @@ test('a command loads no modules that only other commands need, so that a server
   const { run } = programIn({ env: { NODE_OPTIONS: NAMES_MODULES } });
   for (const [command, spared] of [
     ['keys list', /^server\/(?:cli\/(?:orders|db|serve|quotas)|process|docs|listener\/server)|postgres|redis\/limiter/],
-    ['serve --host absent.invalid', /^server\/(?:cli\/(?:orders|keys|db|quotas)|docs\/page)|openapi|postgres|redis/],
+    [
+      'serve --host absent.invalid',
+      /^server\/(?:cli\/(?:orders|keys|db|quotas)|docs\/page|metrics)|openapi|postgres|redis/,
+    ],
   ] as const) {
     const loaded = (await run(command)).stderr.split('\n');
     assert.ok(loaded.includes('server/cli/program.js'), `${loaded}`);
