@@ -21,8 +21,6 @@ export default {
       ignoreDependencies: [
         ...Object.keys(hosts).filter((name) => name !== 'rxjs'),
         'c8',
-        'better-sqlite3',
-        '@photostructure/sqlite',
         '@axe-core/playwright',
         'miniflare',
         'openapi-fetch',
@@ -39,12 +37,10 @@ export default {
     'jq',
     'ldd',
     'mkfifo',
-    'mount',
     'script',
     'strace',
     'systemd-analyze',
     'taskset',
-    'umount',
     'unshare',
   ],
 };
