@@ -13,7 +13,7 @@ import { cannotTrace } from './support/system-calls.js';
 const DATABASE = 'store-orders.db';
 /** The longest that a server may run. It needs a fraction of this time. */
 const DEADLINE_MS = 5_000;
-const CANCELS = 72;
+const CANCELS = 92;
 /** These cancels are sent four at a time and the others one by one, so that the failure hits both kinds. */
 const TOGETHER = { from: 10, to: 42 };
 
