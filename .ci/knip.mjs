@@ -33,14 +33,5 @@ export default {
       project: ['**/*.ts'],
     },
   },
-  ignoreBinaries: [
-    'jq',
-    'ldd',
-    'mkfifo',
-    'script',
-    'strace',
-    'systemd-analyze',
-    'taskset',
-    'unshare',
-  ],
+  ignoreBinaries: ['jq', 'ldd', 'mkfifo', 'script', 'strace', 'systemd-analyze', 'taskset', 'unshare'],
 };
