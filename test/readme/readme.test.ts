@@ -79,10 +79,25 @@ const roomPages = readdirSync(join(root, 'src'), { recursive: true, encoding: 'u
   .filter((file) => file.endsWith('README.md'))
   .map((file) => join('src', file));
 
-for (const page of ['README.md', 'bench/README.md', 'examples/README.md', 'test/README.md', ...roomPages]) {
+const otherPages = ['README.md', 'SECURITY.md', 'bench/README.md', 'examples/README.md', 'test/README.md'];
+
+const testFiles = ['test', 'examples'].flatMap((folder) =>
+  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((file) => `/${folder}/${file}`),
+);
+
+for (const page of [...otherPages, ...roomPages]) {
+  const text = readFileSync(join(root, page), 'utf8');
+
   test(`every link in ${page} leads to a file`, () => {
-    const links = [...readFileSync(join(root, page), 'utf8').matchAll(/\]\((?!https?:)([^)#]+)/g)];
+    const links = [...text.matchAll(/\]\((?!https?:)([^)#]+)/g)];
     for (const [, link = ''] of links) assert.ok(existsSync(join(root, dirname(page), link)), link);
+  });
+
+  test(`every test that ${page} names exists`, () => {
+    for (const [, name = ''] of text.matchAll(/`([\w./-]+\.(?:test|proof)\.ts)`/g)) {
+      const isFound = testFiles.some((file) => file.endsWith(`/${name}`));
+      assert.ok(isFound, name);
+    }
   });
 }
 

@@ -47,10 +47,10 @@ const CHECK_EVERY_MS = 250;
 const CLOSE_MS = 5_000;
 
 /**
- * Creates a worker from the module at `url`, which calls `hostParts`. The worker starts with
- * `start` or the first call, restarts if it dies, and does not keep an idle process alive. If the disk hangs, only
- * the worker hangs. `onAnswers` receives the failures of the calls that settle together, with
- * `undefined` for each call that succeeded.
+ * Creates a worker from the module at `url`, which calls `hostParts`. The worker starts with `start`
+ * or the first call, restarts if it dies, and does not keep an idle process alive. If the disk
+ * hangs, only the worker hangs. `onAnswers` receives the failures of the calls that settle together,
+ * with `undefined` for each call that succeeded.
  */
 export function createFileWorker<Parts>(
   url: URL,
