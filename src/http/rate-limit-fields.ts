@@ -1,5 +1,4 @@
 import type { Decision, Plan } from '../limits/index.js';
-import type { QuotaPolicy } from '../limits/plan.js';
 
 /** Converts milliseconds to whole seconds, rounded up so that a wait is long enough. */
 function seconds(ms: number): number {
@@ -25,7 +24,7 @@ export function limitFieldsOf(decision: Decision, draft: boolean): readonly stri
   let states = '';
   let start = '"';
   for (const { policy, remaining: left, refillAtMs } of windows) {
-    policies += start + quotaOf(policy);
+    policies += `${start}${policy.name}";q=${policy.quota};w=${seconds(policy.windowMs)}`;
     states += `${start}${policy.name}";r=${left};t=${seconds(refillAtMs - nowMs)}`;
     start = ', "';
   }
@@ -42,18 +41,6 @@ export function limitFieldsOf(decision: Decision, draft: boolean): readonly stri
     'RateLimit',
     states,
   ];
-}
-
-const quotas = new WeakMap<QuotaPolicy, string>();
-
-/** Returns `minute";q=60;w=60`. The text is kept, because the policy of a decision never changes. */
-function quotaOf(policy: QuotaPolicy): string {
-  let text = quotas.get(policy);
-  if (text === undefined) {
-    text = `${policy.name}";q=${policy.quota};w=${seconds(policy.windowMs)}`;
-    quotas.set(policy, text);
-  }
-  return text;
 }
 
 /**
