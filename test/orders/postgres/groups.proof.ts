@@ -167,6 +167,17 @@ for (const code of ['ECONNRESET', 'EPIPE', undefined, '57P01', '57014', '08006',
   });
 }
 
+test('refused cancels that are sent again alone, in turn, leave no timer that keeps the process running', async () => {
+  const timers = () => process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length;
+  const before = timers();
+  const query = () => Promise.reject(Object.assign(new Error('refused'), { code: '23514' }));
+  const store = createPostgresOrderStore({ query });
+  const outcomes = await Promise.allSettled(idsTo(20).map((id) => store.cancel(id)));
+  assert.ok(outcomes.every(({ status }) => status === 'rejected'));
+  await setImmediate();
+  assert.equal(timers(), before);
+});
+
 test('lists requested in one pass of the event loop share a query, and lists requested during that query share the next one', async () => {
   const { store, asked } = heldPool();
   const first = [store.list(), store.list()];
