@@ -212,6 +212,17 @@ test('the document has the paths, names, parameters, plans, bearer scheme and ve
   }
 });
 
+test('each Markdown table of the description has a delimiter row, and as many cells in every row', () => {
+  const tables = document.info.description.match(/(?:^\|.*\n)+/gm) ?? [];
+  assert.equal(tables.length, 2);
+  for (const table of tables) {
+    const [head = '', delimiters = '', ...rows] = table.trim().split('\n');
+    assert.match(delimiters, /^\|(?: -+:? \|)+$/);
+    const cells = (row: string) => row.split('|').length;
+    for (const row of [delimiters, ...rows]) assert.equal(cells(row), cells(head), row);
+  }
+});
+
 test('the base path becomes the server’s URL in the document, and an invalid base path throws', () => {
   assert.equal(createOpenApiDocument().servers[0]?.url, '/v1');
   assert.equal(createOpenApiDocument({ basePath: '/shop/v1' }).servers[0]?.url, '/shop/v1');
