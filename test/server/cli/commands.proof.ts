@@ -30,7 +30,7 @@ test('each command has a help text, with examples that use only options of the c
   assert.deepEqual(readdirSync(cwd), []);
 });
 
-test('the help shows groups, the default command, the usage, and the defaults and variables of options', async () => {
+test('the help shows groups, the default command, the usage, and the defaults, variables and packages of options', async () => {
   const { output } = programIn();
   const program = await output('--help');
   assert.match(program, /^store-orders: an HTTP server for the orders of an animal store/);
@@ -42,6 +42,7 @@ test('the help shows groups, the default command, the usage, and the defaults an
   const serve = await output('serve --help');
   assert.match(serve, /\n {2}--port PORT +.* \[default: 8080\] \[env: PORT\]\n/);
   assert.match(serve, /\n {2}--redis-url URL +.* \[env: REDIS_URL\]\n/);
+  assert.match(serve, /\n {2}--metrics-port PORT +.*; needs the package prom-client \[/);
   assert.match(serve, /\n {2}--no-sample +[^[]* \[env: STORE_ORDERS_SAMPLE\]\n/);
   const create = await output('keys create --help');
   assert.match(create, /\nUsage: store-orders keys create --plan PLAN \[options\]\n/);
