@@ -226,6 +226,14 @@ suite('the audits', () => {
     assert.equal(audits.find(({ id }) => id === '8-refused-does-nothing')?.skip, 'needs issueKey and store and clock');
   });
 
+  test('the name of a failed audit says what the server must do', async () => {
+    const service = createTestService();
+    const [, breaks] = BROKEN['cancels shipped orders'] ?? assert.fail();
+    const failed = await failures(serviceAudits({ ...service, fetch: breaks(service.fetch, service) }));
+    const name = '4.2-once: MUST respond with 204 to exactly one of many concurrent DELETEs of one order';
+    assert.ok(failed.includes(name), failed.join(', '));
+  });
+
   for (const [how, [expected, breaks]] of Object.entries(BROKEN)) {
     test(`audits fail for a server that ${how}`, async () => {
       const service = createTestService();
