@@ -143,7 +143,7 @@ export function checkPlan(plan: Plan): Plan {
   return created.has(plan) ? plan : complete(plan, checkPresent);
 }
 
-/** Throws unless `value` is an object whose fields match the names in `known`. */
+/** `checkFields`, which rejects unknown fields, or `checkPresent`, which rejects missing ones. */
 type CheckNames = (where: string, value: object, known: readonly string[]) => void;
 
 /**

@@ -78,10 +78,10 @@ export function parseJson(text: string): unknown {
 export function* parseJsonArray(text: string): Generator<{ readonly line: number; readonly value: unknown }> {
   const reader = new JsonReader(text);
   let line = 1;
-  let counted = 0;
+  let countedTo = 0;
   for (const { at, value } of reader.elements()) {
-    line += lineFeedsIn(text.slice(counted, at));
-    counted = at;
+    line += lineFeedsIn(text.slice(countedTo, at));
+    countedTo = at;
     yield { line, value };
   }
   reader.end();
@@ -210,7 +210,7 @@ const NUMBER_PARTS = /^(-?[0-9]+)(?:\.([0-9]+))?(?:[eE](.+))?$/;
 /** The largest power of ten that is computed exactly. A double is below 10^309. */
 const MAX_SHIFT = 400;
 
-/** Returns an integer exactly, whichever way it is written. Returns NaN instead of a rounded one. */
+/** Returns an integer exactly, however it is written. Returns NaN instead of a rounded integer. */
 function numberOf(text: string): bigint | number {
   const [, whole = '', fraction = '', exponent = '0'] = NUMBER_PARTS.exec(text) ?? [];
   const shift = Number(exponent) - fraction.length;

@@ -29,7 +29,7 @@ export interface FileWorker<Parts> {
   close(): Promise<void>;
 }
 
-interface Waiting {
+interface WaitingCall {
   readonly sentMs: number;
   readonly patienceMs: number;
   resolve(value: unknown): void;
@@ -58,7 +58,7 @@ export function createFileWorker<Parts>(
   onAnswers: (failures: readonly (SqliteFileError | undefined)[]) => void,
 ): FileWorker<Parts> {
   const { file, operation } = data;
-  const waiting = new Map<number, Waiting>();
+  const waiting = new Map<number, WaitingCall>();
   let unsent: WorkerCall[] = [];
   let worker: Worker | undefined;
   let lastId = 0;
@@ -68,7 +68,7 @@ export function createFileWorker<Parts>(
   let isClosed = false;
   let onIdle = () => worker?.unref();
 
-  function settle(id: number): Waiting | undefined {
+  function settle(id: number): WaitingCall | undefined {
     const call = waiting.get(id);
     waiting.delete(id);
     if (waiting.size === 0) onIdle();

@@ -1,7 +1,7 @@
 import type { StreamEnd, StreamedBody } from '../reply.js';
 import { joinPages } from './body.js';
 
-/** The first result of a stream, which is not sent. */
+/** An empty first result. `startStream` takes it from the stream, so that no client gets it. */
 const STARTED = new Uint8Array();
 
 /**

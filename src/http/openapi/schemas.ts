@@ -87,7 +87,7 @@ function integer(minimum: number) {
  * Returns the schema of a header that lists windows. Each window has the policy's name and two
  * numbers. `first` and `second` are the names of these numbers.
  */
-function windows(first: string, second: string) {
+function windowsSchema(first: string, second: string) {
   const item = `"[A-Za-z][A-Za-z0-9_.-]*";${first}=[0-9]{1,15};${second}=[0-9]{1,15}`;
   return { type: 'string', pattern: `^${item}(?:, ${item})*$`, maxLength: MAX_FIELD_LENGTH };
 }
@@ -118,13 +118,13 @@ const HEADERS = {
   'RateLimit-Policy': {
     description:
       'Quota (`q`) and length in seconds (`w`) of each window (draft-ietf-httpapi-ratelimit-headers-11). Optional.',
-    schema: windows('q', 'w'),
+    schema: windowsSchema('q', 'w'),
     example: '"minute";q=60;w=60, "day";q=1000;w=86400',
   },
   RateLimit: {
     description:
       'Requests remaining (`r`) in each window, and seconds (`t`) until more are available (same draft as `RateLimit-Policy`). Optional.',
-    schema: windows('r', 't'),
+    schema: windowsSchema('r', 't'),
     example: '"minute";r=59;t=60, "day";r=999;t=86400',
   },
   'Retry-After': {

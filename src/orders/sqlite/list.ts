@@ -71,7 +71,7 @@ interface ListState {
 
 /** Reads the list of a database for another thread. */
 export interface ListReader {
-  /** Returns the state of the list for a caller that knows the list of the version `known`. */
+  /** Returns the state of the list. `known` is the version that the caller already has, if any. */
   checkForChanges(known: string | undefined): ListState;
   /**
    * Returns the next page as UTF-8, or `undefined` after the last one. `reading` is a new number,

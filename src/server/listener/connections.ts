@@ -67,7 +67,10 @@ export function createConnections({ most, mostPerAddress, idleMs }: ConnectionLi
     }
   }
 
-  /** Closes the connection after `lingerMs`. If a newer request arrives, its response closes it. */
+  /**
+   * Closes the connection after `lingerMs`. If a newer request has arrived by then, the response to
+   * that request closes the connection.
+   */
   function closeUnlessUsed({ socket }: Connection, response: ServerResponse | undefined, lingerMs: number): void {
     function close(): void {
       const isArriving = response === undefined && socket.bytesRead > 0;

@@ -95,7 +95,7 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
   const connections = createConnections({
     most: connectionLimit(),
     mostPerAddress: isDirect && maxConnectionsPerAddress > 0 ? maxConnectionsPerAddress : Number.POSITIVE_INFINITY,
-    // A request that begins at the end of the idle time may still arrive.
+    // The head of a request that began just before the idle time ended may still be arriving.
     idleMs: keepAliveMs + SERVER_OPTIONS.headersTimeout,
   });
   let drained: Promise<void> | undefined;

@@ -27,7 +27,10 @@ export interface LogStream {
  * mixed with the writes of other processes.
  */
 const PIPE_BYTES = 4_096;
-/** A file accepts any piece whole, and fewer writes take less time. */
+/**
+ * The same for a file. It is larger, because a file accepts a piece of any size whole, and fewer
+ * writes take less time.
+ */
 const FILE_BYTES = 65_536;
 
 /** How much can wait while nobody reads the log. Further lines are dropped. */
@@ -47,8 +50,8 @@ interface Entry {
 
 /**
  * Creates a log that writes one line for each event or request. A line is a JSON object, or text
- * for people if `readable` is true. Each line is ASCII and has the fields of `always`. Set `isFile` if
- * the stream writes to a file.
+ * for people if `readable` is true. Each line is ASCII and has the fields of `always`. Set `isFile`
+ * if the stream writes to a file.
  *
  * Lines are written in batches. A write begins only when the previous one has ended, because the
  * stream would merge waiting writes into a longer one.

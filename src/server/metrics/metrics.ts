@@ -38,7 +38,7 @@ const SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.0
  * Creates the metrics. Replies and commits are collected from the diagnostics channels that an
  * embedding program can subscribe to as well. In a worker, the primary can collect the metrics.
  * `limiterMode` returns the mode of the Redis limiter, and is absent without one. No label contains
- * text of a request, so clients cannot create any number of time series.
+ * text of a request, so clients cannot create an unlimited number of time series.
  */
 export function createMetrics(prometheus: Prometheus, backends: Backends, limiterMode?: () => LimiterMode): Metrics {
   const { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Histogram, Registry } = prometheus;

@@ -32,10 +32,10 @@ export async function* linesOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<It
   let next = 1;
 
   function* linesIn(block: Buffer): Generator<Line> {
-    const isValid = isUtf8(block);
-    for (const part of block.toString(isValid ? 'utf8' : 'latin1').split('\n')) {
+    const isBlockUtf8 = isUtf8(block);
+    for (const part of block.toString(isBlockUtf8 ? 'utf8' : 'latin1').split('\n')) {
       const line = next++;
-      const bytes = isValid ? undefined : Buffer.from(part, 'latin1');
+      const bytes = isBlockUtf8 ? undefined : Buffer.from(part, 'latin1');
       if (bytes !== undefined && !isUtf8(bytes)) throw new ImportMistake(line, 'the text is not UTF-8');
       const text = bytes?.toString() ?? part;
       yield { line, text: line === 1 && text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text };
