@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { inspect } from 'node:util';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { createMemoryLimiter, createPlan, type Decision, type Plan, perDay, perMinute } from 'store-orders/limiter';
 import { createManualClock } from 'store-orders/testing';
 import { plainDecision } from '../../../dist/limits/limiter.js';
@@ -20,27 +18,6 @@ function start(startMs?: number) {
 function left({ windows, nowMs }: Decision): readonly (readonly number[])[] {
   return windows.map(({ remaining, resetAtMs }) => [remaining, resetAtMs - nowMs]);
 }
-
-// This is the first test, because memory that earlier tests release would be counted.
-test('a key with two windows takes about 55 bytes of memory, without the key itself', () => {
-  setFlagsFromString('--expose-gc');
-  const collect: () => void = runInNewContext('gc');
-  const usedBytes = () => {
-    // The memory of a collected buffer is not counted as free before the next collection.
-    for (let times = 0; times < 3; times++) collect();
-    const { heapUsed, external } = process.memoryUsage();
-    return heapUsed + external;
-  };
-  const { limiter } = start();
-  const plan = createPlan({ name: 'two', policies: [perMinute(9), perDay(9)] });
-  // The slots for these keys fill the 65,536 that are allocated when memory grows by doubling.
-  const keys = Array.from({ length: 65_000 }, (_, n) => `key ${n}`);
-  const before = usedBytes();
-  for (const key of keys) limiter.take(key, plan);
-  const perKey = (usedBytes() - before) / keys.length;
-  assert.equal(limiter.peek(keys[0] ?? '', plan, 0).inForce.remaining, 8);
-  assert.ok(perKey > 24 && perKey <= 60, `${perKey}`);
-});
 
 test('the remaining tokens are exact, even if their number needs more than 32 bits', () => {
   const { limiter } = start();
