@@ -2,9 +2,11 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
 import swagger from '@fastify/swagger';
 import { fastify } from 'fastify';
 import { fastifyPlugin } from 'store-orders/fastify';
+import { fakeStore } from '../../support/fake-store.js';
 import { createShop, KEY, ORDERS, order } from '../support/shop.js';
 
 const headers = Object.fromEntries([KEY]);
@@ -111,4 +113,27 @@ test('the response does not wait for the request body', { timeout: 10_000 }, asy
   const [response] = await once(unfinished, 'response');
   assert.equal(response.statusCode, 204);
   assert.equal(store.get(1n)?.status, 'cancelled');
+});
+
+test("a list that fails midway is not reported to the host as a client's error", { timeout: 10_000 }, async (t) => {
+  const reported: Error[] = [];
+  const app = fastify({
+    clientErrorHandler(error, socket) {
+      reported.push(error);
+      socket.destroy();
+    },
+  });
+  async function* list() {
+    for (const bytes of [10, 200_000]) {
+      yield `{"id":1${' '.repeat(bytes)}}`;
+      await wait(30);
+    }
+    throw new Error('the database is gone');
+  }
+  app.register(fastifyPlugin(createShop({ store: fakeStore({ list }) }).service));
+  await app.listen({ port: 0, host: '127.0.0.1' });
+  t.after(() => app.close());
+  const response = await fetch(`${app.listeningOrigin}${ORDERS}`, { headers });
+  await assert.rejects(response.text());
+  assert.deepEqual(reported, []);
 });
