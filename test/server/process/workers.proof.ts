@@ -7,7 +7,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, describe, type TestContext, test } from 'node:test';
-import { setTimeout, setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { type Client, createClient, isRefused } from '../../durability/support/client.js';
 import { listenOnFreePort } from '../../support/listen.js';
@@ -51,6 +51,12 @@ function isAlive(pid: number): boolean {
   } catch {
     return false;
   }
+}
+
+/** Returns when the process was started, in ticks of a hundredth of a second. */
+function startOf(pid: number): number {
+  const [, fields = ''] = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ');
+  return Number(fields.split(' ')[19]);
 }
 
 function eventsOf(server: RunningServer): unknown[] {
@@ -116,7 +122,7 @@ describe('workers', { skip }, () => {
       await sleep(300);
       isTold = true;
       if (toAll) for (const pid of workersOf(server)) process.kill(pid, 'SIGTERM');
-      const late = setTimeout(10_000, 'still running', { ref: false });
+      const late = sleep(10_000, 'still running', { ref: false });
       assert.equal(await Promise.race([server.stop('SIGTERM'), late]), 0);
       await Promise.all(working);
       assert.deepEqual(lost, []);
@@ -180,6 +186,21 @@ describe('workers', { skip }, () => {
     assert.ok(now.includes(other) && !now.includes(killed));
     assert.equal(await server.stop('SIGINT'), 0);
     assert.deepEqual(eventsOf(server), ['listening', 'worker ended', 'worker replaced', 'stopping', 'stopped']);
+  });
+
+  test('a worker that ends at once is replaced no earlier than a second after its start', async (t) => {
+    const { server } = await startWorkers(t, '--log', 'events');
+    const starts: number[] = [];
+    const [, other] = workersOf(server);
+    for (let n = 0; n < 3; n++) {
+      await until(() => workersOf(server).length === WORKERS);
+      const [pid = 0] = workersOf(server).filter((worker) => worker !== other);
+      starts.push(startOf(pid));
+      process.kill(pid, 'SIGKILL');
+      await until(() => !workersOf(server).includes(pid));
+    }
+    const [, second = 0, third = 0] = starts;
+    assert.ok(third - second >= 99, `${starts}`);
   });
 
   test('if the primary process is killed, the workers serve the requests in flight, and then exit', async (t) => {
