@@ -1,9 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/**
- * How many open files are reserved for everything but client connections: for the database,
- * connections to backends, the log, and files of Node.js.
- */
+/** How many open files are kept for the database, backends, the log, and Node.js itself. */
 const RESERVED_FILES = 60;
 
 /**
