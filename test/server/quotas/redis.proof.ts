@@ -197,7 +197,9 @@ test('a server needs several URLs for a Redis cluster; with only one URL, it log
 
   const alone = await startServer(t, { cwd }, '--redis-url', urls[0] ?? '');
   for (const { key } of keys) assert.equal((await alone.get(key)).status, 200);
-  const failure = alone.log().find(({ event }) => event === 'quotas counted in this process only');
+  const LOCAL = 'quotas counted in this process only';
+  await until(() => events(alone).includes(LOCAL));
+  const failure = alone.log().find(({ event }) => event === LOCAL);
   assert.match(String(failure?.['error']), /^this server is part of a cluster; name several of its nodes, /);
 });
 
