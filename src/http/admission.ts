@@ -28,10 +28,10 @@ export interface AdmissionOptions {
   readonly authenticate: Authenticate;
   /**
    * Returns whether this process remembers the key as recently valid. Provide this function if
-   * `authenticate` calls a backend that strangers could keep busy with made-up keys. While the
-   * address of a client is over its limit, keys for which it returns `false` are looked up one at a
-   * time for this address. A request that comes meanwhile is refused with 429. Without this
-   * function, every key is looked up. If this function throws, the client receives a 503.
+   * `authenticate` calls a backend that strangers could keep busy with made-up keys. While a
+   * client's address is over its limit, keys from it for which this function returns `false` are
+   * looked up one at a time. Further requests with such keys get 429 meanwhile. Default: every key
+   * is looked up. If this function throws, the client receives a 503.
    */
   readonly isKnownKey?: ((apiKey: string) => boolean) | undefined;
   /**
@@ -39,16 +39,13 @@ export interface AdmissionOptions {
    * `partition: 'address'`. Default: 600 requests per minute.
    */
   readonly addressPlan?: Plan | undefined;
-  /**
-   * Whether replies also carry the fields `RateLimit` and `RateLimit-Policy` of the IETF draft.
-   * Default: true.
-   */
+  /** Whether replies carry `RateLimit` and `RateLimit-Policy` (IETF draft). Default: true. */
   readonly draftFields?: boolean | undefined;
 }
 
 /**
  * Returns a plan that allows each address `quota` requests per minute. Its policy is named
- * `address-minute`, to tell it from the policy `minute` of the fixed plans.
+ * `address-minute`, to tell it from the policy `minute` of the other plans.
  */
 export function addressPerMinute(quota: number): Plan {
   const policies = [{ ...perMinute(quota), name: 'address-minute' }];
@@ -59,7 +56,7 @@ const ADDRESS_PLAN = addressPerMinute(600);
 
 /** Who was charged for a request. */
 interface Charge extends Pick<Reply, 'charged' | 'isAddressOverLimit'> {
-  /** The plan whose limits the reply announces: that of the key, or else the address plan. */
+  /** The plan whose limits the reply announces: the plan of the key, or the address plan. */
   readonly plan: Plan;
   /** The limiter's decision as header fields. */
   readonly limitFields: readonly string[];
@@ -75,10 +72,7 @@ export type Verdict<P = Principal | undefined> =
   | (Charge & { readonly principal: P; readonly refusal: undefined })
   | Refused;
 
-/**
- * Creates the functions that decide whether a request may be served. They never throw or reject,
- * and never serve the request.
- */
+/** Creates the functions that decide whether a request may be served. None throws or rejects. */
 export function createAdmission(options: AdmissionOptions) {
   const { limiter, authenticate, isKnownKey = () => true, addressPlan = ADDRESS_PLAN, draftFields = true } = options;
   /** The addresses over their limit for which a key is being looked up. */
@@ -86,7 +80,7 @@ export function createAdmission(options: AdmissionOptions) {
 
   /**
    * Checks the key of a request, and counts the request against the key's quota. Without a valid
-   * key, the request is refused, and counts against the limit of its client's address.
+   * key, refuses the request, and counts it against its client's address.
    */
   function admit(request: ReadRequest): MaybePromise<Verdict<Principal>> {
     const { apiKey, keyFault, fault } = request;
@@ -117,9 +111,9 @@ export function createAdmission(options: AdmissionOptions) {
   }
 
   /**
-   * Looks up a key that this process does not know. While the client's address is over its limit,
-   * only one such look-up at a time runs for it. So made-up keys cannot keep the backend busy, and
-   * a new customer behind the same address is still admitted between two of them.
+   * Looks up an unknown key. While the client's address is over its limit, only one such look-up
+   * runs for it at a time. So made-up keys cannot keep the backend busy, and a new customer behind
+   * the same address can still be admitted.
    */
   function lookUpUnknown(request: ReadRequest, apiKey: string): MaybePromise<Verdict<Principal>> {
     const bucket = addressKey(resolveAddress(request.clientAddress));
@@ -165,7 +159,7 @@ export function createAdmission(options: AdmissionOptions) {
           'limiter.take',
           () => limiter.take(bucket, plan),
           (decision) => {
-            // This throws if the limiter has not returned a decision.
+            // Throws if the limiter has not returned a decision.
             const limitFields = limitFieldsOf(decision, draftFields);
             if (decision.allowed) {
               return { charged, isAddressOverLimit: false, plan, limitFields, principal, refusal: undefined };
@@ -185,8 +179,8 @@ export function createAdmission(options: AdmissionOptions) {
   }
 
   /**
-   * Counts a request against the limit of its client's address, without a look at its key. The
-   * request is refused if the address is over its limit, or if the head is invalid.
+   * Counts a request against its client's address, without a look at its key. Refuses the request
+   * if the address is over its limit, or if the head is invalid.
    */
   function charge(request: ReadRequest): MaybePromise<Verdict<undefined>> {
     return request.fault === undefined ? takeFromAddress(request) : refuse(request, request.fault);
@@ -218,10 +212,7 @@ const OPTIONS: readonly (keyof AdmissionOptions)[] = [
   'draftFields',
 ];
 
-/**
- * Throws a TypeError or RangeError that names an invalid or unknown option. `others` are the names
- * of further allowed options.
- */
+/** Throws a TypeError or RangeError that names the invalid option. `others` are allowed too. */
 export function checkAdmissionOptions(options: AdmissionOptions, others: readonly string[] = []): void {
   checkFields('options', options, [...others, ...OPTIONS]);
   const { limiter, authenticate, isKnownKey, addressPlan, draftFields = true } = options;

@@ -5,46 +5,39 @@ import { HostFailure } from './host-call.js';
 import type { OperationName } from './operations.js';
 
 /**
- * The message that is published on the `node:diagnostics_channel` named `store-orders:reply`, once
- * for each reply. The message of a streamed list is published when the stream has ended. If the
- * store failed midway, it has the status 200 and the `error`. A message contains no secrets.
+ * The message published for each reply on the `node:diagnostics_channel` `store-orders:reply`. For
+ * a streamed list, it is published when the stream has ended. If the store failed midway, `status`
+ * is still 200, and `error` is the failure. A message contains no secrets.
  */
 export interface ReplyMessage {
-  /**
-   * The client's `X-Request-Id`, or an id from this process if the client sent none. The reply
-   * carries the same id.
-   */
+  /** The client's `X-Request-Id` if it is valid, otherwise a new id. The reply has the same id. */
   readonly requestId: string | undefined;
-  /**
-   * The request's `traceparent` (W3C Trace Context), if it is valid. Use it as the parent of a
-   * tracing span for this reply.
-   */
+  /** The request's valid `traceparent` (W3C Trace Context): the parent for a span of this reply. */
   readonly traceparent?: string | undefined;
   readonly method?: string | undefined;
   /** The path of the request target without the query, cut off after 1,024 characters. */
   readonly path?: string | undefined;
   readonly clientAddress?: string | undefined;
   readonly status: number;
-  /** The length of the body, in bytes. For a streamed list, the bytes that the client received. */
+  /** The length of the body, in bytes. For a streamed list, the bytes read until its end. */
   readonly bytes?: number | undefined;
   /** The `code` in the body of an error response. */
   readonly code?: ErrorCode | undefined;
-  /** The name of the operation in the specification. */
   readonly operation?: OperationName | undefined;
   readonly orderId?: OrderId | undefined;
   /** The principal's id. */
   readonly keyId?: string | undefined;
-  /** Name of the plan whose limits the reply announces. */
+  /** The name of the plan whose limits the reply announces. */
   readonly plan: string;
   /**
-   * The error that caused a 500, a 503 or a truncated list. With a 500, it comes from the service
-   * itself. With a 503, it comes from the store, the limiter, or a function of the embedding
-   * program such as `authenticate`.
+   * The error that caused a 500, a 503 or a truncated list. The error of a 500 comes from the
+   * service, any other from the store, the limiter, or a function of the host such as
+   * `authenticate`.
    */
   readonly error?: unknown;
   /**
-   * The time from when the request's head has been read until the reply is ready. It does not
-   * include the time to write the reply, unless the reply is a streamed list.
+   * The time from the arrival of the request head until the reply is ready to be written. For a
+   * streamed list, the time until the stream has ended.
    */
   readonly durationMs: number;
 }

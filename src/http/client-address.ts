@@ -17,10 +17,7 @@ export interface AddressedRequest {
 /** The limiter's key for requests without an address. All clients of a unix socket share it. */
 const NO_ADDRESS = 'local';
 
-/**
- * Returns the address of the connection's peer. The peer is the client if no proxy stands in front
- * of this server.
- */
+/** Returns the address of the connection's peer: the client, or the nearest proxy. */
 export function socketAddress(request: AddressedRequest): string | undefined {
   return request.socket?.remoteAddress;
 }
@@ -28,10 +25,9 @@ export function socketAddress(request: AddressedRequest): string | undefined {
 /**
  * Creates a function that returns the client's address behind `proxies` trusted proxies. Each proxy
  * appends the address of its peer to `X-Forwarded-For`, so the client's address is entry number
- * `proxies` from the right. The function reads the entries from the right. If there are too few, or
- * one is invalid, it returns the last valid entry that it has read. If it has read none, it returns
- * the connection's peer. Throws a TypeError or RangeError if `proxies`
- * is not a whole number from 0 up.
+ * `proxies` from the right. The function reads the entries from the right. At a missing or invalid
+ * entry, it stops and returns the last valid one, or the connection's peer if there is none. Throws
+ * a TypeError or RangeError if `proxies` is not a whole number from 0 up.
  */
 export function forwardedAddress(proxies: number): (request: AddressedRequest) => string | undefined {
   checkWholeNumber('proxies', proxies, 0);
@@ -59,10 +55,9 @@ export function resolveAddress(clientAddress: ClientAddress): string | undefined
 }
 
 /**
- * Returns the key under which an address is limited. The key of an IPv4 address is the address
- * itself. For an IPv4 address that is mapped into IPv6, it is the IPv4 address. The key of any
- * other IPv6 address is its /64 prefix, because one subscriber has all addresses of that prefix.
- * Invalid and missing addresses share one fixed key.
+ * Returns the key under which an address is limited. An IPv4 address, even if it is mapped into
+ * IPv6, is its own key. The key of any other IPv6 address is its /64 prefix, because one subscriber
+ * has all addresses of that prefix. Invalid and missing addresses share one key.
  */
 export function addressKey(address: string | undefined): string {
   const text = address === undefined ? undefined : bareAddress(address);

@@ -38,21 +38,16 @@ const ERRORS = {
   ],
 } as const satisfies Readonly<Record<string, readonly [status: number, message: string]>>;
 
-/**
- * Every value of `code` in an Error object of this service. The specification (part 7) does not
- * define these values.
- */
+/** The `code` of an Error object. The specification (part 7) leaves its values to the service. */
 export type ErrorCode = keyof typeof ERRORS;
 
 /** The Error object (specification, part 2) with exactly these three fields. */
 export interface ErrorObject {
   readonly code: ErrorCode;
   readonly message: string;
-  /** The HTTP status. */
   readonly status: number;
 }
 
-/** All error codes. */
 export const ERROR_CODES: readonly ErrorCode[] = Object.keys(ERRORS) as ErrorCode[];
 
 export function errorObject(code: ErrorCode): ErrorObject {

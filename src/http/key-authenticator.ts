@@ -3,12 +3,12 @@ import type { Principal } from './admission.js';
 import { bearerToken } from './request.js';
 
 /**
- * Creates an `authenticate` function for a fixed set of keys. The keys themselves are not stored. A
- * key is looked up by its SHA-256 digest, so the time of a look-up does not help to guess a key.
+ * Creates an `authenticate` function for a fixed set of keys. It stores only their SHA-256 digests
+ * and looks a key up by its digest, so the time of a look-up does not help to guess a key.
  *
  * Throws a TypeError for a key that no client can send as a bearer token (RFC 6750 §2.1), and for a
- * principal without a plan or with an invalid id. The error message gives the position of the bad
- * entry and never contains the key.
+ * principal without a plan or with an invalid id. The message gives the position of the entry and
+ * never contains the key.
  *
  * @example
  * ```ts

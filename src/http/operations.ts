@@ -59,7 +59,6 @@ export interface Resource {
   readonly allow: string;
 }
 
-/** Returns what a path supports. */
 export function resourceAt(path: Operation['path']): Resource {
   const names = OPERATION_NAMES.filter((name) => OPERATIONS[name].path === path);
   const operations = new Map(

@@ -13,8 +13,7 @@ function seconds(ms: number): number {
  * - `RateLimit-Policy: "minute";q=60;w=60, "day";q=1000;w=86400`
  * - `RateLimit: "minute";r=59;t=60, "day";r=999;t=86400`. At most `r` requests pass in the next `t`
  *   seconds. `Retry-After` is never shorter than the `t` of a window that refuses the request (§6):
- *   `t` ends when the window has one more token, and `Retry-After` ends when every window has
- *   enough tokens for the request.
+ *   it lasts until every window has enough tokens, and `t` until its window has one more.
  */
 export function limitFieldsOf(decision: Decision, draft: boolean): readonly string[] {
   const { inForce, windows, nowMs, utcOffsetMs } = decision;
@@ -44,9 +43,9 @@ export function limitFieldsOf(decision: Decision, draft: boolean): readonly stri
 }
 
 /**
- * Returns the rate-limit fields of a reply for which the limiter made no decision. They announce
- * that no requests remain until `resetAtMs`, in Unix time. `plan` can be invalid, because an
- * invalid plan is one of the reasons why a limiter makes no decision.
+ * Returns the rate-limit fields of a reply without a decision of the limiter: no requests remain
+ * until `resetAtMs`, in Unix time. `plan` can be invalid, because that may be why there is no
+ * decision.
  */
 export function unavailableFields(plan: Partial<Plan> | null, resetAtMs: number): string[] {
   return xRateLimitFields(Number(plan?.policies?.[0]?.quota) || 0, 0, resetAtMs);
@@ -57,10 +56,7 @@ function xRateLimitFields(limit: number, remaining: number, resetMs: number): st
   return ['X-RateLimit-Limit', `${limit}`, 'X-RateLimit-Remaining', `${remaining}`, 'X-RateLimit-Reset', reset];
 }
 
-/**
- * Returns `Retry-After` in seconds (RFC 9110 §10.2.3). Never 0, because a client would then retry
- * immediately.
- */
+/** Returns `Retry-After` in seconds (RFC 9110 §10.2.3). Never 0, or a client would retry at once. */
 export function retryAfter(ms: number): string {
   return `${Math.max(1, seconds(ms))}`;
 }

@@ -28,7 +28,7 @@ export interface StreamedBody extends AsyncIterable<Uint8Array> {
 }
 
 export interface StreamEnd {
-  /** The number of bytes that the reader received. */
+  /** The number of bytes that the reader has taken. */
   readonly bytes: number;
   /** The failure of the store, if the stream is truncated because of it. */
   readonly error: unknown;
@@ -45,7 +45,7 @@ export interface Reply {
    * limiter failed, or was not asked because the service is closed.
    */
   readonly charged: 'key' | 'address' | undefined;
-  /** Whether the address was charged and is over its limit. Nothing more is read from it then. */
+  /** Whether the address was charged and is over its limit. The Node mount then stops reading. */
   readonly isAddressOverLimit: boolean;
 }
 
@@ -57,10 +57,7 @@ export function isStream(body: Outcome['body']): body is StreamedBody {
   return typeof body === 'object' && 'ended' in body;
 }
 
-/**
- * The values of `WWW-Authenticate`. The `error` attribute is sent only if the client sent a token
- * (RFC 6750 §3).
- */
+/** The values of `WWW-Authenticate`, with `error` only if the client sent a token (RFC 6750 §3). */
 export const CHALLENGE = 'Bearer realm="store-orders"';
 export const INVALID_TOKEN_CHALLENGE = `${CHALLENGE}, error="invalid_token"`;
 

@@ -8,10 +8,7 @@ export interface RequestHead {
   readonly method?: string | undefined;
   /** The request target: a path with or without query, or an absolute URL (RFC 9112 §3.2). */
   readonly url?: string | undefined;
-  /**
-   * The names and values of the header fields as received, alternating. A field that was received
-   * twice is listed twice.
-   */
+  /** Alternating names and values of the header fields as received, with all repetitions. */
   readonly rawHeaders: readonly string[];
   /**
    * The header fields by name. They are read only if `rawHeaders` is empty, because some emulations
@@ -23,9 +20,7 @@ export interface RequestHead {
    * HTTP, or if a runtime has already checked its Host.
    */
   readonly httpVersion?: string | undefined;
-  /**
-   * The stream of an HTTP/2 request. Absent in HTTP/1, whatever version the request line claims.
-   */
+  /** The stream of an HTTP/2 request. Absent in HTTP/1, even if the request line claims HTTP/2. */
   readonly stream?: unknown;
 }
 
@@ -37,11 +32,11 @@ export function withTarget(request: RequestHead, url: string): RequestHead {
 
 /**
  * Returns the request with its header fields in `rawHeaders`. A request that has them only in
- * `headers` was not received over HTTP, so it needs no Host. Of these, a field counts as repeated
+ * `headers` was not received over HTTP, so it needs no Host. In such a request, a field is repeated
  * only if its value is an array.
  */
 function withRawHeaders(request: RequestHead): RequestHead {
-  // Node.js builds `headers` on the first read, in a tenth of the time of a small request.
+  // Node.js builds `headers` on its first read, which takes a tenth of the time of a small request.
   if (request.rawHeaders?.length > 0) return request;
   const { method, url, headers = {}, httpVersion, stream } = request;
   const rawHeaders = Object.entries(headers).flatMap(([name, value = []]) =>
@@ -88,7 +83,7 @@ const MAX_HEADER_ITEMS = 2_000;
 
 /**
  * Reads a request. The length of a name is compared first, because that rules out most fields
- * cheaply. A request that is observed gets a start time, and an id if it has none.
+ * cheaply. With `isObserved`, the request gets a start time, and an id if it has none.
  */
 export function readRequest(head: RequestHead, clientAddress?: ClientAddress, isObserved = false): ReadRequest {
   const { method, url: target, rawHeaders, httpVersion, stream } = withRawHeaders(head);
@@ -156,7 +151,7 @@ export function readRequest(head: RequestHead, clientAddress?: ClientAddress, is
     keyFault = 'invalid_api_key';
   }
   isBad ||= isUnframed || hosts > 1 || (hosts === 0 && httpVersion === '1.1');
-  // RFC 9113 §8.3.1.
+  // `:authority` and `Host` must name the same host (RFC 9113 §8.3.1).
   isBad ||= authority !== undefined && host !== undefined && authority.toLowerCase() !== host.toLowerCase();
   const isTooLarge = rawHeaders.length >= MAX_HEADER_ITEMS;
   const fault = isTooLarge ? 'headers_too_large' : isBad ? 'bad_request' : undefined;

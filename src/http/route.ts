@@ -19,10 +19,7 @@ type RouteRefusal = 'route_not_found' | 'uri_too_long' | 'bad_request';
 const ORDERS: Route = { resource: resourceAt('/store/orders'), idText: '' };
 const ORDER = resourceAt('/store/orders/{orderId}');
 
-/**
- * The longest accepted request target, in characters, including the query. Valid paths of this
- * service have fewer than a hundred characters after the base path.
- */
+/** The longest accepted request target in characters, with its query. Valid paths are far shorter. */
 const MAX_TARGET_LENGTH = 8_192;
 
 /**
@@ -62,7 +59,6 @@ export function createRouter(basePath: string) {
   }
 
   return {
-    /** Reports whether a request target is a path of the service. */
     owns: (target: string): boolean => routeOf(target) !== 'route_not_found',
 
     /**

@@ -18,10 +18,7 @@ export interface OrderServiceOptions extends AdmissionOptions {
   readonly basePath?: string | undefined;
 }
 
-/**
- * The service itself, independent of any server or framework. Its methods never throw and never
- * reject.
- */
+/** The service itself, independent of any server or framework. No method throws or rejects. */
 export interface OrderService {
   /** The path segments with which all paths begin. */
   readonly basePath: string;
@@ -35,10 +32,7 @@ export interface OrderService {
    * client's address. Close the connection after the reply.
    */
   refuse(code: RefusalCode, clientAddress?: ClientAddress): Reply | Promise<Reply>;
-  /**
-   * Reports whether a request target is a path of this service. Any other target belongs to the
-   * embedding program.
-   */
+  /** Reports whether a request target is a path of this service, not of the embedding program. */
   owns(target: string): boolean;
   /**
    * Makes the service respond with 503 to every further request. Resolves when all earlier requests

@@ -13,8 +13,8 @@ export interface Announcement {
 /**
  * Returns the header fields `Deprecation`, `Sunset` and `Link` as pairs of name and value, which
  * `new Headers()` accepts. The relation of the link is `deprecation` if `deprecatedAt` is set (RFC
- * 9745 §3). Otherwise it is `sunset` if `sunsetAt` is set (RFC 8594 §6). If neither is set, it is
- * `service-doc` (RFC 8631 §4.1). Throws a TypeError or RangeError that names the invalid option.
+ * 9745 §3), otherwise `sunset` if `sunsetAt` is set (RFC 8594 §6), otherwise `service-doc` (RFC
+ * 8631 §4.1). Throws a TypeError or RangeError that names the invalid option.
  */
 export function announcementFields(announcement: Announcement): [name: string, value: string][] {
   checkFields('options', announcement, ['deprecatedAt', 'sunsetAt', 'documentation']);

@@ -19,8 +19,8 @@ type Pages = AsyncIterable<string | Uint8Array>;
 const SLICE = 512;
 
 /**
- * The least size of a piece that many readers share. To send a list in pieces of a quarter of this
- * size takes 1.5 times as much processor time.
+ * The least size of a piece that many readers share. Sending a list in pieces a quarter as large
+ * takes 1.5 times the processor time.
  */
 const PIECE_BYTES = 524_288;
 
@@ -40,7 +40,7 @@ async function* slices(orders: readonly Order[]): AsyncGenerator<string> {
   }
 }
 
-/** Joins all pages to one list. The event loop runs in between, even if all pages are there. */
+/** Joins all pages into one list. The event loop runs after each page, even if all are available. */
 export async function serializePages(pages: Pages): Promise<SerializedList> {
   const hash = createHash('sha256');
   async function* hashed(): AsyncGenerator<Uint8Array> {
@@ -54,7 +54,7 @@ export async function serializePages(pages: Pages): Promise<SerializedList> {
   return { body, digest: endDigest(hash) };
 }
 
-/** Joins the pages to one JSON array, and yields it in pieces. */
+/** Joins the pages into one JSON array, and yields it in pieces. */
 export async function* joinPages(pages: Pages): AsyncGenerator<Uint8Array, undefined> {
   let mark = '[';
   for await (const page of pages) {
@@ -65,7 +65,7 @@ export async function* joinPages(pages: Pages): AsyncGenerator<Uint8Array, undef
   yield Buffer.from(mark === '[' ? '[]' : ']');
 }
 
-/** Collects bytes to a body of few large pieces. */
+/** Collects bytes into a body of few large pieces. */
 export async function collect(bytes: AsyncIterable<Uint8Array>): Promise<Uint8Array | SharedPieces> {
   const pieces: Uint8Array[] = [];
   let small: Uint8Array[] = [];

@@ -8,12 +8,11 @@ const CODINGS: readonly Coding[] = ['br', 'gzip', 'identity'];
 const MEMBER = /^([!#$%&'*+.^_`|~0-9a-z-]+)(?:[ \t]*;[ \t]*q=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?))?$/;
 
 /**
- * Returns the content coding that the client prefers according to its `Accept-Encoding` (RFC 9110
- * §12.5.3). This is the supported coding with the highest weight. If several have that weight, it
- * is the one that compresses best. A coding that is not listed, even `identity`, has the weight of
- * `*`, or 0 if `*` is not listed. If the field accepts no supported coding, the result is
- * `identity`. Malformed list members are ignored. Short content is not compressed, unless the
- * client refuses `identity`.
+ * Returns the supported content coding with the highest weight in `Accept-Encoding` (RFC 9110
+ * §12.5.3). Of several with that weight, returns the one that compresses best. A coding that is not
+ * listed, even `identity`, has the weight of `*`, or 0 without `*`. If no supported coding is
+ * accepted, the result is `identity`. Malformed list members are ignored. Short content is not
+ * compressed, unless the client refuses `identity`.
  */
 export function preferredCoding(acceptEncoding: string | undefined, isShort: boolean): Coding {
   // For short content, the field matters only if it refuses `identity` with a weight of zero.

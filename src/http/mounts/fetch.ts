@@ -4,10 +4,9 @@ import { headOf, ipOf, toResponse } from './fetch-conversion.js';
 
 export interface FetchMountOptions<Context extends unknown[]> {
   /**
-   * Returns the client's address. The parameters of this function are the request and the further
-   * arguments that the runtime passes to the handler. Default: `request.ip`, which srvx and h3 set.
-   * Requests without a valid key are limited by the client's address. Those without an address
-   * share one limit.
+   * Returns the client's address, by which requests without a valid key are limited. Receives the
+   * request and the further arguments of the handler. Default: `request.ip`, which srvx and h3 set.
+   * Requests without an address share one limit.
    */
   readonly clientAddress?: ((request: Request, ...context: Context) => string | undefined) | undefined;
   /**

@@ -46,7 +46,7 @@ export function send(response: NodeResponse, reply: Reply): void | Promise<void>
   else if (isConnected(response) && !Object.hasOwn(response, 'write') && !Object.hasOwn(response, 'end')) {
     endWith(response, body);
   } else response.end(body, 'latin1');
-  // Most responses have already been taken by the system.
+  // The operating system has already taken most responses, so they need no timeout.
   if ((sent !== undefined || response.writableLength > 0) && isConnected(response)) cutIfSilent(response);
   return sent;
 }
@@ -108,8 +108,8 @@ function isConnected(response: NodeResponse): response is ServerResponse & { rea
 }
 
 /**
- * Passes all headers in one array to `writeHead` if that is Node's own method. The replacement by
- * on-headers before 1.1, which middleware uses, and emulations of node:http misread such an array.
+ * Passes the headers to Node's own `writeHead` in one array. Emulations of node:http misread such
+ * an array, and so does middleware that uses on-headers before 1.1.
  */
 function writeHead(response: NodeResponse, status: number, headers: string[]): void {
   if (!Object.hasOwn(response, 'writeHead') && (isConnected(response) || 'stream' in response)) {

@@ -43,8 +43,8 @@ export function attachTo<S extends Server>(
       const address = socket instanceof Socket ? socket.remoteAddress : undefined;
       answerAndClose(socket, () => service.refuse(codeOf(error), address));
     } else if (error.code === TIMED_OUT) {
-      // A pending response waits for content that is malformed. Any other further error follows
-      // from the first.
+      // A pending response still waits for the malformed content. Any other further error only
+      // follows from the first.
       socket.destroy();
     }
   });
@@ -52,8 +52,8 @@ export function attachTo<S extends Server>(
 }
 
 /**
- * Sends the pending responses of a socket whose further bytes Node.js no longer parses. Then closes
- * the socket. Without pending responses, sends a last one first.
+ * Sends the pending responses of a socket that Node.js no longer parses, then closes it. If there
+ * are none, sends a last response instead.
  */
 function answerAndClose(socket: Duplex, ask: () => Reply | Promise<Reply>): void {
   const close = () => void socket.destroy();

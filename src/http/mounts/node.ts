@@ -15,9 +15,9 @@ type HttpResponse = ServerResponse | Http2ServerResponse;
 
 export interface NodeMountOptions {
   /**
-   * Returns the client's address. Requests without a valid key are limited per address. Default:
-   * the framework's `request.ip`, which in Express follows `trust proxy`. If there is no framework,
-   * the default is the address of the connection's peer.
+   * Returns the client's address, by which requests without a valid key are limited. Default:
+   * `request.ip`, which in Express follows `trust proxy`, or else the address of the connection's
+   * peer.
    */
   readonly clientAddress?: ((request: NodeRequest) => string | undefined) | undefined;
   /** Is called with each reply before it is sent, for example to count who was charged. */
@@ -36,8 +36,7 @@ export interface NodeHandler {
    * `attach`, Node.js itself responds to malformed requests, to `CONNECT` and unknown methods, and
    * to requests with an `Expect` field or without a `Host` field. It also drops the response to a
    * client that has closed its sending half of the connection. With `attach`, the service responds
-   * to all these requests, so that every error response has the API's JSON error body and the
-   * rate-limit fields.
+   * to all of them, so every error response has the API's JSON body and the rate-limit fields.
    */
   attach<S extends Server>(server: S): S;
 }

@@ -37,9 +37,9 @@ export function createPipelining(): (response: unknown, start?: () => void) => b
 const IGNORE_REST = 2;
 
 /**
- * Stops reading requests from a connection whose last response is known. Without this, Node.js would
- * parse all bytes that it has read before: up to 3,600 requests, which take 20 ms and megabytes. No
- * public method ends this. `onIncoming` is the parser's private callback for a request.
+ * Stops reading requests from a connection whose last response is known. Otherwise Node.js would
+ * parse all bytes that it has already read: up to 3,600 requests, which take 20 ms and megabytes.
+ * No public method prevents this. `onIncoming` is the parser's private callback for a request.
  */
 export function stopReading(socket: Socket): void {
   const parser: unknown = Reflect.get(socket, 'parser');

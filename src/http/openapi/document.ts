@@ -55,7 +55,6 @@ interface OpenApiOptions {
 
 const SCHEME = 'apiKey';
 
-/** What the document says about each operation. */
 const TEXTS: Readonly<Record<OperationName, Pick<OpenApiOperation, 'summary' | 'description' | 'x-stability'>>> = {
   listOrders: {
     summary: 'List all orders',
@@ -137,10 +136,7 @@ export function createOpenApiDocument(options: OpenApiOptions = {}): OpenApiDocu
   };
 }
 
-/**
- * Serialises the document as JSON. `JSON.stringify` would round the limits of int64 to
- * 9223372036854776000.
- */
+/** Serialises the document as JSON, with the limits of int64 that `JSON.stringify` would round. */
 export function serializeOpenApiDocument(document: OpenApiDocument): string {
   return JSON.stringify(document, null, 2)
     .replaceAll('-9223372036854776000', '-9223372036854775808')

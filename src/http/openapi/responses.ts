@@ -30,7 +30,6 @@ interface NamedResponse extends OpenApiResponse {
 }
 
 interface ResponseText {
-  /** The name of the response in the document's `components`. */
   readonly name: string;
   readonly description: string;
   /** The headers that this error has in addition to those of every error. */
@@ -121,7 +120,6 @@ export function responses(): Readonly<Record<string, OpenApiResponse>> {
   ]);
 }
 
-/** Returns the responses of an operation, by status. */
 export function responsesOf(operation: OperationName): OpenApiResponses {
   const successes = Object.entries<NamedResponse>(SUCCESSES[operation]).map(([status, { name }]) => [status, name]);
   const errors = errorsOf(operation).map((code) => [errorObject(code).status, textOf(code).name]);

@@ -5,13 +5,9 @@ import { ERROR_CODES, errorObject } from '../errors.js';
 import { OPERATIONS, resourceAt } from '../operations.js';
 import { CHALLENGE, INVALID_TOKEN_CHALLENGE } from '../reply.js';
 
-/** A read-only JSON value. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
 
-/**
- * A reference to a component. This is a type and not an interface, because only a type is
- * assignable to {@link Json}.
- */
+/** A reference to a component. It is a type, because no interface is assignable to {@link Json}. */
 export type Reference = { readonly $ref: string };
 
 export function refer(kind: 'schemas' | 'headers' | 'responses', name: string): Reference {
@@ -33,7 +29,6 @@ export const EXAMPLE_ORDERS = [
 
 const EXAMPLE_ERROR = errorObject('order_already_shipped');
 
-/** The schemas by name. */
 export const schemas: Readonly<Record<string, Json>> = {
   Order: {
     type: 'object',
@@ -83,10 +78,7 @@ function integer(minimum: number) {
   return { type: 'integer', format: 'int64', minimum, maximum: MAX_HEADER_INTEGER };
 }
 
-/**
- * Returns the schema of a header that lists windows. Each window has the policy's name and two
- * numbers. `first` and `second` are the names of these numbers.
- */
+/** Returns the schema of a list of windows. `first` and `second` name the two numbers of each. */
 function windowsSchema(first: string, second: string) {
   const item = `"[A-Za-z][A-Za-z0-9_.-]*";${first}=[0-9]{1,15};${second}=[0-9]{1,15}`;
   return { type: 'string', pattern: `^${item}(?:, ${item})*$`, maxLength: MAX_FIELD_LENGTH };
@@ -182,10 +174,7 @@ const HEADERS = {
 
 export type HeaderName = keyof typeof HEADERS;
 
-/**
- * The headers of every response, whatever its status: those of the rate limit (specification, part
- * 8) and the request id.
- */
+/** The headers of every response: the rate limit (specification, part 8) and the request id. */
 export const COMMON_HEADERS = [
   'X-RateLimit-Limit',
   'X-RateLimit-Remaining',
