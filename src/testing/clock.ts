@@ -16,9 +16,8 @@ export function createManualClock(startMs: number = Date.UTC(2026, 0)): ManualCl
 }
 
 /**
- * Creates a clock that shows the time of `Date`. So it follows the fake timers of Vitest, Jest and
- * node:test, which replace `Date`. Without fake timers it shows the real time. `advance` adds to
- * the time of `Date`.
+ * Creates a clock that shows the time of `Date`, so it follows the fake timers of Vitest, Jest and
+ * node:test. Without fake timers it shows the real time. `advance` adds to the time of `Date`.
  */
 export function createDateClock(): ManualClock {
   // Fake timers replace `Date`, so `Date` is looked up at each reading.

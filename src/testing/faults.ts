@@ -25,7 +25,6 @@ function failStore(): never {
   throw new Error('the test asked for this failure');
 }
 
-/** Throws a TypeError unless the value is a fault. */
 export function checkFault(fault: unknown): void {
   if (typeof fault === 'object' && fault !== null && 'delayMs' in fault) {
     if (Number.isInteger(fault.delayMs) && Number(fault.delayMs) >= 0) return;

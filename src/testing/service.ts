@@ -14,10 +14,7 @@ export interface TestServiceOptions extends Pick<OrderServiceOptions, 'basePath'
   readonly orders?: Iterable<OrderInput> | undefined;
   /** The plan of `apiKey`. Default: the free plan. */
   readonly plan?: Plan | undefined;
-  /**
-   * The limiter's clock. Default: a clock that stands still. Pass `createDateClock()` in tests with
-   * fake timers.
-   */
+  /** The limiter's clock. Default: one that stands still. With fake timers, use `createDateClock()`. */
   readonly clock?: ManualClock | undefined;
 }
 
@@ -28,10 +25,7 @@ export interface TestServiceOptions extends Pick<OrderServiceOptions, 'basePath'
 export interface TestService {
   /** The base address for requests with this `fetch`. No server listens there. */
   readonly url: string;
-  /**
-   * Accepts the same parameters as the global `fetch`, with any host name. Like the global `fetch`,
-   * rejects when a `signal` is aborted during the request.
-   */
+  /** Works like the global `fetch`, with any host name. Rejects if the `signal` is aborted. */
   readonly fetch: typeof globalThis.fetch;
   /** A valid key. */
   readonly apiKey: string;
@@ -52,10 +46,7 @@ export interface TestService {
   failNext(...faults: readonly TestFault[]): void;
   /** Creates another valid key. Default: a key of the free plan. */
   issueKey(plan?: Plan): string;
-  /**
-   * Uses up the window in which the key has the fewest tokens left, so that the next request with
-   * the key gets 429.
-   */
+  /** Uses up the key's window with the fewest tokens left, so that its next request gets 429. */
   exhaust(apiKey: string): void;
   /** Bans the key for this many milliseconds. Default: one minute. */
   ban(apiKey: string, ms?: number): void;

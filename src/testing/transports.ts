@@ -20,8 +20,8 @@ interface Transports {
 }
 
 /**
- * Creates the two ways to reach the service: `fetch` and a socket. A request by either of them gets
- * the next fault from `nextFault`.
+ * Creates the two ways to reach the service: `fetch` and a socket. Each request by either of them
+ * takes the next fault from `nextFault`.
  */
 export function createTransports(
   service: OrderService,

@@ -8,9 +8,8 @@ export interface Answer {
 }
 
 /**
- * Asserts that a response has the expected status and contains an Error object (specification, part
- * 2). The object must have all three fields, and its `status` must be that of the response. Returns
- * its `code`.
+ * Asserts that a response has the expected status and a complete Error object (specification, part
+ * 2) with the same `status`. Returns its `code`.
  */
 export function assertError({ status, headers, text }: Answer, expected: number, which?: string): string {
   assert.equal(status, expected, which);

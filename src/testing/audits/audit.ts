@@ -46,14 +46,9 @@ export interface Audit extends TestCase {
 
 /** The functions through which an audit uses the target. */
 export interface Subject {
-  /**
-   * Sends a request to a path below the base address. Header fields are pairs of name and value.
-   */
+  /** Sends a request to a path below the base address. `fields` are pairs of name and value. */
   ask(method: string, path: string, ...fields: readonly (readonly [string, string])[]): Promise<Answer>;
-  /**
-   * Sends a request with a valid key. If keys can be issued, each call uses a new key, so that no
-   * quota is used up.
-   */
+  /** Asks with a valid key: a new one each time if possible, so that no quota is used up. */
   askWithKey: Subject['ask'];
   put(...orders: readonly OrderInput[]): Promise<void>;
   issueKey(plan: Plan): Promise<string>;

@@ -3,7 +3,7 @@ import { createPlan, PLANS, perDay, perMinute } from '../../limits/index.js';
 import { assertError, rateLimitOf, retryAfterOf } from './answer.js';
 import { bearer, type Clause, ORDERS, order, type Subject } from './audit.js';
 
-/** A plan with two windows. Both are so small that a test can use up one and then the other. */
+/** Two windows, so small that a test can use up one and then the other. */
 const TINY = createPlan({ name: 'tiny', policies: [perMinute(2), perDay(5)], ban: false });
 
 /**
@@ -12,10 +12,7 @@ const TINY = createPlan({ name: 'tiny', policies: [perMinute(2), perDay(5)], ban
  */
 const STRICT = createPlan({ name: 'strict', policies: [perMinute(1)], ban: { after: 1, graceMs: 1_000 } });
 
-/**
- * The clauses of the specification's part 8 (rate limits), and those about bans (part 5) and error
- * codes (part 7).
- */
+/** The clauses about rate limits (specification, part 8), bans (part 5) and error codes (part 7). */
 export const limitClauses: readonly Clause[] = [
   {
     id: '8-headers',

@@ -6,10 +6,7 @@ import { EDGE_IDS } from '../suites/order-store.js';
 import { type Answer, assertError } from './answer.js';
 import { bearer, type Clause, ORDERS, order } from './audit.js';
 
-/**
- * Texts that are not ids. Number parsers read some of them as 1, as 0, or as the smallest or
- * largest int64.
- */
+/** Texts that are not ids. Number parsers read some of them as 1, 0 or a limit of int64. */
 const NO_IDS = [
   ...['01', '+1', '1e0', '0x1', '0b1', '1.0', '%31', '%201', '1%20', '-0', '00', '1_', '1,', '1;', '%EF%BC%91', '-'],
   ...['9223372036854775808', '-9223372036854775809', '18446744073709551617', '1'.repeat(400)],
@@ -24,9 +21,7 @@ const SHOWN = {
   complete: false,
 };
 
-/**
- * The clauses of the specification's parts 2 to 4 (orders, and how they are listed and cancelled).
- */
+/** The clauses of the specification's parts 2 to 4: orders, and how to list and cancel them. */
 export const orderClauses: readonly Clause[] = [
   {
     id: '4.1-list',

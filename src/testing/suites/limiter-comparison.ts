@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { createMemoryLimiter, createPlan, type Decision, type Plan } from '../../limits/index.js';
 
-/** The limiter that a test case calls. */
 export interface LimiterUnderTest {
   take(key: string, plan: Plan, cost?: number): Promise<Decision>;
   advance(ms: number): Promise<unknown>;
@@ -11,10 +10,7 @@ export interface LimiterUnderTest {
 
 const BAN = { after: 3, withinMs: 12, graceMs: 2, baseMs: 8, factor: 3, maxMs: 50, forgetMs: 25 };
 
-/**
- * Short windows and small quotas, so that random requests often reach the end of a window or of a
- * quota.
- */
+/** Windows and quotas so small that random requests often reach their ends. */
 const PLANS: readonly Plan[] = [
   createPlan({
     name: 'two',
@@ -38,10 +34,9 @@ const PLANS: readonly Plan[] = [
 ];
 
 /**
- * Asserts that the limiter decides like the memory limiter in a random sequence of calls. Each call
- * goes to the limiter first. The memory limiter's clock is then set to the time of the decision,
- * and the memory limiter gets the same call. So the limiter may have any clock, even one that
- * advances between calls.
+ * Asserts that the limiter decides like the memory limiter in a random sequence of calls. The
+ * memory limiter repeats each call at the time of the limiter's decision. So the limiter may have
+ * any clock, even one that advances between calls.
  */
 export async function decidesAsMemory({ take, advance, isStill }: LimiterUnderTest): Promise<void> {
   const instant = { nowMs: 0, utcOffsetMs: 0 };

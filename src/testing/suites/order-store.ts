@@ -7,13 +7,9 @@ import { type OrderRecord, parseOrderRecord, toOrder, toOrderRecord } from '../.
 import { isPages } from '../../orders/store.js';
 import type { TestCase } from './test-case.js';
 
-/** The store to test, and a function that ships orders. */
 interface OpenedOrderStore {
   readonly store: OrderStore;
-  /**
-   * Ships a pending order as the embedding program does. Without `ship`, the suite does not test a
-   * cancel and a shipment of one order at the same time.
-   */
+  /** Ships a pending order. Without `ship`, the race between a cancel and a shipment is not tested. */
   readonly ship?: ((id: OrderId) => unknown) | undefined;
   readonly close?: (() => unknown) | undefined;
 }
@@ -36,10 +32,7 @@ const WITH_ALL_FIELDS: Required<OrderRecord> = {
   status: 'pending',
 };
 
-/**
- * Orders with each field absent and present, and with values that drivers and JSON parsers get
- * wrong.
- */
+/** Orders with each field absent and present, and values that drivers and parsers get wrong. */
 const RECORDS: readonly OrderRecord[] = [
   { id: -10n, status: 'cancelled' },
   { id: -9n, petId: INT64_MIN, status: 'pending' },
@@ -132,8 +125,7 @@ export function orderStoreSuite(open: OpenOrderStore): TestCase[] {
 
   storeCase('reports an order that does not exist as not found', [{ id: 2n ** 53n }, { id: 1n }], async (store) => {
     for (const id of [2n ** 53n + 1n, 2n ** 53n - 1n, 0n, -1n, 2n]) assert.equal(await store.cancel(id), 'not_found');
-    // An id beyond int64 is a mistake of the caller, so the store may reject it or report it as not
-    // found.
+    // A store may reject an id beyond int64, or report it as not found.
     for (const id of [2n ** 64n + 1n, 2n ** 63n, -(2n ** 64n) + 1n]) {
       assert.notEqual(await Promise.resolve(id).then(store.cancel).catch(String), 'cancelled', `${id}`);
     }

@@ -4,10 +4,7 @@ import { createPlan, perDay, perMinute, type RateLimiter } from '../../limits/in
 import { decidesAsMemory, type LimiterUnderTest } from './limiter-comparison.js';
 import type { TestCase } from './test-case.js';
 
-/**
- * The limiter to test, and a function that advances its time. The limiter must not have seen the
- * suite's keys before.
- */
+/** The limiter to test. It must not have seen the suite's keys before. */
 interface OpenedRateLimiter {
   readonly limiter: RateLimiter;
   /**
