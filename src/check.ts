@@ -6,7 +6,7 @@
 /** The largest integer of a structured field (RFC 9651 §3.3.1). */
 export const MAX_HEADER_INTEGER = 999_999_999_999_999;
 
-/** Throws unless `value` is an object with all the `required` and perhaps the `optional` fields. */
+/** Throws unless `value` is an object with all `required` fields and no unknown ones. */
 export function checkFields(
   where: string,
   value: unknown,
@@ -22,7 +22,7 @@ export function checkFields(
   checkPresent(where, value, required);
 }
 
-/** Throws unless `value` is an object that has all the `required` fields. It may have others. */
+/** Throws unless `value` is an object with all `required` fields. It may have others. */
 export function checkPresent(where: string, value: unknown, required: readonly string[]): void {
   checkObject(where, value, required);
   for (const name of required) {
@@ -30,7 +30,6 @@ export function checkPresent(where: string, value: unknown, required: readonly s
   }
 }
 
-/** Throws unless `value` is an object with these methods. */
 export function checkMethods(where: string, value: unknown, names: readonly string[]): void {
   for (const name of names) {
     if (typeof value !== 'object' || value === null || typeof Reflect.get(value, name) !== 'function') {
@@ -43,15 +42,11 @@ export function checkFunction(where: string, value: unknown): void {
   if (typeof value !== 'function') throw new TypeError(`${where}: expected a function`);
 }
 
-/** Throws unless `value` is one of the `allowed` values. */
 export function checkOneOf(where: string, value: unknown, allowed: readonly unknown[]): void {
   if (!allowed.includes(value)) throw new TypeError(`${where}: expected ${allowed.join(' or ')}`);
 }
 
-/**
- * Throws unless `value` is a whole number from `min` to `max`. The default of `max` is so small
- * that it can be added to an instant without rounding.
- */
+/** The default of `max` is small enough to be added to an instant without rounding. */
 export function checkWholeNumber(where: string, value: unknown, min: number, max = MAX_HEADER_INTEGER): void {
   if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return;
   const Kind = typeof value === 'number' ? RangeError : TypeError;
@@ -64,7 +59,7 @@ function checkObject(where: string, value: unknown, fields: readonly string[]): 
 }
 
 /**
- * Returns how a message names a field: `basePath` in `options`, `policies[0].quota` in
+ * Returns the name of a field in a message: `basePath` in `options`, `policies[0].quota` in
  * `policies[0]`, and `plan free: ban` in `plan free:`.
  */
 function pathOf(where: string, name: string): string {
