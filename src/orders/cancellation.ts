@@ -1,8 +1,7 @@
-/** The statuses of this service. */
 export const ORDER_STATUSES = ['pending', 'shipped', 'cancelled'] as const;
 
 /**
- * A status of this service, or another one of the embedding program. An order with such another
+ * A status of this service, or any other that the embedding program uses. An order with any other
  * status can be neither cancelled nor shipped.
  */
 export type OrderStatus = (typeof ORDER_STATUSES)[number] | (string & {});
@@ -21,19 +20,15 @@ const TRANSITIONS = new Map<string | undefined, { readonly cancel: CancelOutcome
 ]);
 
 /**
- * Returns the outcome of cancelling an order that has this status (`undefined` if the order does
- * not exist). Only a pending order can be cancelled (specification, part 3). This function is pure.
- * A store calls it inside its atomic step. If the outcome is `cancelled`, the store changes the
- * order's status to `cancelled`.
+ * Returns the outcome of cancelling an order with this status (`undefined`: no such order). Only a
+ * pending order can be cancelled (specification, part 3). Pure. A store calls this in its atomic
+ * step, and sets the new status if the outcome is `cancelled`.
  */
 export function cancelOutcome(status: OrderStatus | undefined): CancelOutcome {
   return TRANSITIONS.get(status)?.cancel ?? 'not_pending';
 }
 
-/**
- * Returns the outcome of shipping an order that has this status (`undefined` if the order does not
- * exist). Only a pending order can be shipped.
- */
+/** Returns the outcome of shipping an order. The rules are those of {@link cancelOutcome}. */
 export function shipOutcome(status: OrderStatus | undefined): ShipOutcome {
   return TRANSITIONS.get(status)?.ship ?? 'not_pending';
 }

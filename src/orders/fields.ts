@@ -20,11 +20,9 @@ interface FieldType<T> {
   readonly schema: Readonly<Record<string, string | number>>;
   /** Checks a value that comes from outside, and converts it to the type of the field. */
   read(value: unknown): T | Mistake;
-  /** Converts a value of a column in SQLite. */
   fromSqlite(value: bigint | string): T;
 }
 
-/** A field of an order. */
 export interface OrderField<T> {
   /** The name of its column in the stores' own tables. */
   readonly column: string;
@@ -110,7 +108,6 @@ export function isFieldName(name: string): name is keyof Order {
   return Object.hasOwn(FIELDS, name);
 }
 
-/** An order whose fields are set one by one. */
 export type MutableOrder = { -readonly [Name in keyof Order]: Order[Name] };
 
 /** Checks a value and sets the field to it. Returns what is wrong with the value, if anything. */

@@ -1,12 +1,10 @@
-/**
- * If a group of calls takes longer than this, the next group is sent without waiting for its end.
- */
+/** After this time, the next group is sent without waiting for the end of the one in flight. */
 const SLOW_MS = 25;
 
 /**
- * Groups calls that are made in the same pass of the event loop, or while another group is in
- * flight. `send` receives a group of at most `most` calls. All of them were made before `send`
- * runs, so what `send` reads is up to date for each of them.
+ * Creates a function that groups its calls: those of one pass of the event loop, and those made
+ * while another group is in flight. `send` receives at most `most` calls, all made before it runs,
+ * so what it reads is up to date for each of them.
  */
 export function createGrouping<Call>(
   most: number,

@@ -12,8 +12,7 @@ export function serializeOrder(order: Order): string {
   let text = `{"id":${order.id}`;
   for (const [name, member] of MEMBERS) {
     const value = order[name];
-    // A field that is `null` is omitted. The type `Order` forbids `null`, but a row of the embedding
-    // program's database may contain it.
+    // The type forbids `null`, but a row of the embedding program's database may contain it.
     if (value === undefined || value === null) continue;
     text += member + (typeof value === 'string' ? serializeString(value) : value);
   }
@@ -42,7 +41,7 @@ export function escapeNonAscii(json: string): string {
   return json.replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** Thrown for invalid JSON. Says what is wrong and where. Lines and columns count from 1. */
+/** Thrown for invalid JSON. Lines and columns count from 1. */
 export class JsonSyntaxError extends SyntaxError {
   override readonly name = 'JsonSyntaxError';
   /** The mistake, without its position. */
@@ -71,10 +70,7 @@ export function parseJson(text: string): unknown {
   return value;
 }
 
-/**
- * Yields the elements of a JSON array, each with the line on which it begins, so that an error
- * message can name the line.
- */
+/** Yields the elements of a JSON array, each with the line on which it begins. */
 export function* parseJsonArray(text: string): Generator<{ readonly line: number; readonly value: unknown }> {
   const reader = new JsonReader(text);
   let line = 1;
@@ -207,7 +203,7 @@ class JsonReader {
 }
 
 const NUMBER_PARTS = /^(-?[0-9]+)(?:\.([0-9]+))?(?:[eE](.+))?$/;
-/** The largest power of ten that is computed exactly. A double is below 10^309. */
+/** The largest exponent of ten that is computed exactly. A double is below 10^309. */
 const MAX_SHIFT = 400;
 
 /** Returns an integer exactly, however it is written. Returns NaN instead of a rounded integer. */

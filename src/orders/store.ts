@@ -3,9 +3,7 @@ import type { CancelOutcome, OrderStatus, ShipOutcome } from './cancellation.js'
 import type { Order, OrderId } from './order.js';
 import type { OrderInput, OrderRecord } from './record.js';
 
-/**
- * A value or a promise of one. A synchronous value stays synchronous: no promise is created for it.
- */
+/** A value or a promise of one. No promise is created for a synchronous value. */
 export type MaybePromise<T> = T | Promise<T>;
 
 /**
@@ -28,9 +26,8 @@ export interface OrderStore {
   cancel(id: OrderId): MaybePromise<CancelOutcome>;
   /**
    * Returns the order with its status, or `undefined` if it does not exist. Optional. The service
-   * calls this only for a DELETE with an `If-Match` that cannot match. If the order does not exist
-   * or is not pending, the response is then 404 or 409. Otherwise, and always without this method,
-   * it is 412.
+   * calls this only for a DELETE whose `If-Match` cannot match. The response is 404 for an unknown
+   * order, 409 for one that is not pending, and otherwise 412. Without this method it is always 412.
    */
   get?(id: OrderId): MaybePromise<{ readonly status: OrderStatus } | undefined>;
 }
@@ -40,32 +37,31 @@ export type ListedOrders = OrderArray | OrderPages;
 /** A list as an array. Any array of orders is one. */
 export interface OrderArray extends ReadonlyArray<Order> {
   /**
-   * Names the content: the store changes it whenever the list changes, and never changes an array
-   * that has it. The service serialises each version once, and shares its bytes among all clients.
-   * Without a version, the array is copied and serialised for each request.
+   * Identifies the content. The store changes the version whenever the list changes, and never
+   * changes an array that has one. The service serialises each version once, and shares its bytes
+   * among all clients. Without a version, the array is copied and serialised for each request.
    */
   readonly version?: string | number | undefined;
 }
 
 /**
- * Pages of a list. Each is the JSON texts of some orders, as `serializeOrder` returns them,
- * separated by commas and without brackets. A page is a string or its UTF-8 bytes. The pages are
- * read at most once, to the end or until `return` of the iterator is called. A store that takes a
- * snapshot takes it when the first page is requested, because pages may never be read.
+ * Pages of a list. Each page has the JSON texts of some orders, as `serializeOrder` returns them,
+ * separated by commas and without brackets. It is a string or UTF-8 bytes. The pages are read at
+ * most once, to the end or until the iterator's `return` is called. They may never be read, so a
+ * store takes its snapshot only when the first page is requested.
  */
 export interface OrderPages extends AsyncIterable<string | Uint8Array> {
   /**
-   * Names the content: the store changes it whenever the list changes. The service reads each
-   * version once, keeps its bytes in memory and shares them among all clients. Without a version,
-   * the list is streamed to each client as fast as the client reads, and is not kept.
+   * Identifies the content. The store changes the version whenever the list changes. The service
+   * reads each version once, keeps its bytes in memory and shares them among all clients. Without a
+   * version, the list is streamed to each client as fast as the client reads, and is not kept.
    */
   readonly version?: string | number | undefined;
 }
 
 /**
- * Gives an array a version. A host may put one store in the place of another, so the default is
- * different from all versions of other stores. The property is not enumerable, so that the array is
- * still equal to an array of the same orders.
+ * Gives an array a version. The default is unique, because a host may replace one store by another.
+ * The property is not enumerable, so that the array still equals an array of the same orders.
  */
 export function withVersion(orders: readonly Order[], version: string = crypto.randomUUID()): OrderArray {
   return Object.defineProperty(orders, 'version', { value: version });
@@ -88,10 +84,7 @@ export function firstTaken(
   return undefined;
 }
 
-/**
- * A store that comes with this package. It has further methods, which its owner calls and the
- * service does not.
- */
+/** A store that comes with this package, with further methods for its owner. */
 export interface OwnedOrderStore extends OrderStore {
   /**
    * Adds all the orders or none. If an id exists already, nothing is stored and the outcome is
@@ -99,14 +92,9 @@ export interface OwnedOrderStore extends OrderStore {
    */
   put(orders: Iterable<OrderInput>, options?: PutOptions): MaybePromise<PutOutcome>;
   get(id: OrderId): MaybePromise<OrderRecord | undefined>;
-  /**
-   * Marks a pending order as shipped. If `cancel` runs at the same time, only one of them succeeds.
-   */
+  /** Marks a pending order as shipped. If `cancel` runs at the same time, only one succeeds. */
   ship(id: OrderId): MaybePromise<ShipOutcome>;
-  /**
-   * Stops the store's own work. A database handle that was passed in stays open: the caller that
-   * opened it closes it.
-   */
+  /** Stops the store's own work. A database handle that was passed in stays open. */
   close(): MaybePromise<void>;
 }
 
@@ -141,5 +129,5 @@ export type ImportOutcome =
   | { readonly outcome: 'exists'; readonly id: OrderId; readonly line: number }
   /** The orders on these two lines have the same id. */
   | { readonly outcome: 'twice'; readonly id: OrderId; readonly line: number; readonly earlier: number }
-  /** The commit has failed in a way that does not show whether the orders are stored. */
+  /** The commit failed, and whether the orders are stored is unknown. */
   | { readonly outcome: 'unknown'; readonly cause: unknown };

@@ -11,12 +11,9 @@ import {
   withVersion,
 } from '../store.js';
 
-/**
- * An {@link OwnedOrderStore} in memory. Its methods are synchronous, so the service also replies
- * synchronously.
- */
+/** An {@link OwnedOrderStore} in memory, with synchronous methods. */
 export interface MemoryOrderStore extends OwnedOrderStore {
-  /** Returns an array with a version, which stays the same object until orders are put. */
+  /** Returns an array with a version. It is the same object until orders are put. */
   list(): OrderArray;
   cancel(id: OrderId): CancelOutcome;
   put(orders: Iterable<OrderInput>, options?: PutOptions): PutOutcome;
@@ -52,8 +49,7 @@ export function createMemoryOrderStore(orders: Iterable<OrderInput> = []): Memor
       return listed;
     },
 
-    // A list does not contain the status of its orders, so cancelling or shipping an order does not
-    // change the list.
+    // Cancelling and shipping do not change the list, because it does not contain statuses.
     cancel(id) {
       const entry = entries.get(id);
       const outcome = cancelOutcome(entry?.status);

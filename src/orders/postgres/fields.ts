@@ -5,7 +5,7 @@ import { INT64_MAX, INT64_MIN } from '../order.js';
 /** For each type, SQL that serialises a column as JSON, or as NULL to leave out the field. */
 export type SerializedTypes = Readonly<Record<FieldTypeName | 'id', (column: string) => string>>;
 
-/** Serialises the columns of the store's own table, which has only values that were checked. */
+/** Serialises the columns of the store's own table, whose types are known. */
 export const OWN_TYPES: SerializedTypes = {
   id: (column) => column,
   int64: (column) => column,
@@ -17,7 +17,7 @@ export const OWN_TYPES: SerializedTypes = {
 
 /**
  * Serialises the columns of the embedding program's table, whose types and values are not known. A
- * value that its field cannot have is left out.
+ * value that is invalid for its field is left out.
  */
 export const CHECKED_TYPES: SerializedTypes = {
   // Fails if the id is not an integer. A cast from numeric would round it.
@@ -35,8 +35,8 @@ function serializeInteger(column: string, min: bigint | number, max: bigint | nu
 
 /**
  * Returns SQL that serialises a column as an RFC 3339 date-time. A `date` gets the time 00:00:00
- * and the zone UTC, and a `timestamp` the zone UTC. Any value that is not such a date-time becomes
- * NULL: `infinity`, a year before 1 or after 9999, other text.
+ * and the zone UTC, and a `timestamp` the zone UTC. Any other value becomes NULL: `infinity`, a
+ * year before 1 or after 9999, text in another format.
  */
 function serializeDateTime(column: string): string {
   const zone = `CASE pg_typeof(${column}) WHEN 'timestamp'::regtype THEN 'Z' WHEN 'date'::regtype THEN 'T00:00:00Z' ELSE '' END`;

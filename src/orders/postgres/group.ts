@@ -5,13 +5,13 @@ import { createGrouping } from '../grouping.js';
 import type { OrderId } from '../order.js';
 
 /**
- * Changes the status of orders in one statement. `ids` are all different and sorted in ascending
- * order. Resolves to a function that returns the result for one order. The function throws if this
- * order could not be changed although the statement succeeded.
+ * Changes the status of orders in one statement. `ids` are distinct and ascending. Resolves to a
+ * function that returns the result for one order, or throws if the order should have changed but
+ * did not.
  */
 export type Change<Outcome> = (ids: readonly OrderId[]) => Promise<(id: OrderId) => Attempt<Outcome>>;
 
-/** `locked` if another transaction has locked the order. Then the statement has not changed it. */
+/** `locked`: another transaction has locked the order, so the statement has not changed it. */
 export type Attempt<Outcome> = { readonly outcome: Outcome } | 'locked';
 
 interface Caller<Outcome> {
@@ -21,16 +21,13 @@ interface Caller<Outcome> {
   reject(error: unknown): void;
 }
 
-/**
- * The most callers in a group. More would cost the server little, but all callers of a group wait
- * for its slowest order.
- */
+/** The most callers in a group. All of them wait for its slowest order. */
 const MOST_TOGETHER = 128;
 /** After a failed group, at most this many orders are sent alone at the same time. */
 const MOST_ALONE = 4;
 /** A call whose order is locked for this long rejects. */
 const PATIENCE_MS = 5_000;
-/** The pause before an order that was locked is sent again. */
+/** The pause before a locked order is sent again. */
 const PAUSE_MS = 50;
 
 /**
@@ -38,8 +35,8 @@ const PAUSE_MS = 50;
  * trip and one commit. If the server rejects a whole group, each of its orders is sent alone, so
  * that one failure does not affect the others. A statement whose reply is lost is never sent again.
  *
- * No statement waits for a row that another transaction has locked, because it would keep its
- * connection from others. Such an order is sent again after a pause, for up to 5 s.
+ * No statement waits for a locked row, because it would keep its connection from others. A locked
+ * order is sent again after a pause, for up to 5 s.
  */
 export function createGroups<Outcome>(change: Change<Outcome>): (id: OrderId) => Promise<Outcome> {
   const group = createGrouping(MOST_TOGETHER, send);
@@ -55,8 +52,7 @@ export function createGroups<Outcome>(change: Change<Outcome>): (id: OrderId) =>
       const isAlone = callers.length === 1;
       for (const caller of callers) {
         if (!isAlone && isRefusal(error)) sendAlone(caller);
-        // A trigger has waited too long for a lock. From now on the order is sent alone, because its
-        // whole group would fail with it.
+        // A trigger waited too long for a lock. In a group, the order would fail all the others.
         else if (isAlone && codeOf(error) === LOCK_TIMEOUT) sendLater(caller, sendAlone);
         else caller.reject(error);
       }
@@ -95,16 +91,14 @@ function tooLate({ id }: Caller<unknown>): Error {
 const LOCK_TIMEOUT = '55P03';
 
 /**
- * The SQLSTATE classes of errors that are not caused by the statement. After such an error, the
- * orders are not sent again: either the statement may have run, or a further statement would fail
- * in the same way.
+ * SQLSTATE classes of errors that the statement did not cause. After such an error, the orders are
+ * not sent again: the statement may have run, or another one would fail in the same way.
  */
 const NOT_OF_THE_STATEMENT = ['08', '53', '57', '58', 'XX'];
 
 /**
- * Reports whether the server has rolled the statement back because of an error in the statement.
- * An SQLSTATE code has five characters, at least one of them a digit. A code of Node.js, such as
- * `EPIPE`, has no digit.
+ * Reports whether the server rolled the statement back because of an error in it. A code of
+ * Node.js, such as `EPIPE`, has no digit, but every SQLSTATE code has one.
  */
 function isRefusal(error: unknown): boolean {
   const code = codeOf(error);

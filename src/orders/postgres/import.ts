@@ -8,9 +8,6 @@ import {
 import type { ImportedRecord, ImportOutcome } from '../store.js';
 import { COLUMNS, GIVEN_ROWS, REPLACE, serializeRecords } from './put.js';
 
-/**
- * Only the connection that creates this table sees it. The end of the transaction drops the table.
- */
 const CREATE_STAGING = 'CREATE TEMPORARY TABLE store_orders_staging (LIKE store_orders, line int8) ON COMMIT DROP';
 const ADD = `INSERT INTO pg_temp.store_orders_staging (${COLUMNS}, line)
   SELECT * FROM ROWS FROM (${GIVEN_ROWS}, unnest($2::text::int8[]))`;
@@ -24,9 +21,8 @@ const INSERT_NEW = `WITH stored AS (${INSERT_STAGED} ON CONFLICT (id) DO NOTHING
   WHERE NOT EXISTS (SELECT FROM stored WHERE stored.id = s.id) ORDER BY line LIMIT 1`;
 
 /**
- * Stores batches of records in the store's own table, all of them or none. The records wait in a
- * temporary table until the last batch has arrived. During this time, no row of the orders is
- * locked.
+ * Stores batches of records in the store's own table, all of them or none. Until the last batch has
+ * arrived, they wait in a temporary table, and no order is locked.
  */
 export async function importRecords(
   connect: NonNullable<PostgresPool['connect']>,

@@ -17,8 +17,8 @@ const PAGE = 2_000;
  *
  * A list that is shorter than a page is returned as an array, whose version is the text that the
  * query returned. A longer list is streamed page by page, from one snapshot on a connection of its
- * own. It is not cached: a copy would take as much memory as the list, and checking whether the copy
- * is current would query all rows. If the pool has no `connect`, every list is an array.
+ * own. It is not cached, because checking whether a copy is current would query all rows. If the
+ * pool has no `connect`, every list is an array.
  */
 export function createTableLister(pool: PostgresPool, table: OrderTable): () => Promise<ListedOrders> {
   const readSnapshot = pool.connect && createSnapshotReader(pool.connect.bind(pool));
@@ -69,12 +69,9 @@ function readTexts(readSnapshot: SnapshotReader, table: ListedTable): AsyncGener
 }
 
 interface Page {
-  /**
-   * The orders' JSON texts, separated by commas. PostgreSQL serialises the orders, because that is
-   * faster: README.md in this folder has the measurements.
-   */
+  /** The orders' JSON texts, separated by commas. README.md says why PostgreSQL serialises them. */
   readonly text: string;
-  /** The id of the last order of a full page, because more orders may follow. */
+  /** The id of the last order of a full page, after which more orders may follow. */
   readonly last: OrderId | undefined;
 }
 
@@ -85,8 +82,7 @@ async function readPage(
   limit: number | 'ALL',
   isPrepared = false,
 ): Promise<Page> {
-  // The aggregation reads directly from the sorted subquery, so it receives the rows in that
-  // sequence.
+  // `string_agg` reads directly from the sorted subquery, so it keeps the sequence.
   const text = `SELECT count(*)::text AS count, max(id)::int8::text AS last, string_agg(json, ',') AS text FROM (
       SELECT o.${id} AS id, ${json} AS json FROM ${table} AS o
       WHERE o.${id} >= $1::text::int8 ORDER BY o.${id} LIMIT ${limit}) AS page`;
@@ -98,10 +94,7 @@ async function readPage(
   };
 }
 
-/**
- * Yields all orders of the store's own table with their statuses, in ascending order of ids. They
- * are read page by page from one snapshot.
- */
+/** Yields all records of the store's own table in pages, ascending by id, from one snapshot. */
 export async function* readRecords(
   connect: NonNullable<PostgresPool['connect']>,
 ): AsyncGenerator<readonly OrderRecord[]> {

@@ -7,14 +7,11 @@ import { firstTaken, type PutOutcome } from '../store.js';
 const NAMES = [...FIELD_NAMES.map((name) => FIELDS[name].column), 'status'];
 export const COLUMNS = NAMES.join(', ');
 
-/**
- * SQL that converts the text of {@link serializeRecords} to rows, whose columns are in the order of
- * {@link COLUMNS}.
- */
+/** SQL that converts the text of {@link serializeRecords} to rows of {@link COLUMNS}. */
 export const GIVEN_ROWS = `json_to_recordset($1::text::json)
     AS (${FIELD_NAMES.map((name) => `"${name}" ${FIELDS[name].type.postgres}`).join(', ')}, status text)`;
 
-/** Replaces an order that is already stored. */
+/** SQL that replaces an order that is already stored. */
 export const REPLACE = `ON CONFLICT (id) DO UPDATE SET (${COLUMNS}) = (
       ${NAMES.map((name) => `excluded.${name}`).join(', ')})`;
 

@@ -39,23 +39,24 @@ export interface PostgresOrderStore extends OwnedOrderStore {
 
 /**
  * Creates an order store over a table of its own, `store_orders`, in the first schema of the
- * connections' `search_path`. Any number of processes may share the table. The caller owns the pool
- * and closes it. The caller also listens for the pool's `error` events, with which `pg` reports
- * that an idle connection has ended. Throws a TypeError if `pool` is not a pool.
+ * connections' `search_path`. Any number of processes may share the table. The caller closes the
+ * pool, and listens for its `error` events, with which `pg` reports that an idle connection has
+ * ended. Throws a TypeError if `pool` is not a pool.
  *
  * Every method is one statement and one round trip, except a `put` that finds an id taken, and a
  * `list` of 2,000 orders or more. Concurrent cancels share a statement, and so do concurrent lists.
  * A long list is read from one snapshot, on a connection that is held until the client has read the
- * list or hung up. Long lists hold at most four connections of the pool. A further list fails if none
- * is free within 5 s. So does a cancel of an order that another transaction keeps locked for 5 s.
+ * list or hung up. Long lists hold at most four connections of the pool. A further list fails if
+ * none of the four is free within 5 s. A cancel fails if another transaction keeps its order locked
+ * for 5 s.
  *
  * Frequent statements have names, so `pg` prepares them. Behind a pooler that does not support this,
  * pass an object whose `query` omits the name.
  *
  * A statement whose reply is lost is never sent again, because it may have run: the call rejects.
- * Timeouts for a server that does not respond at all are set on the pool:
- * `connectionTimeoutMillis`, `statement_timeout` and `query_timeout` of `pg`. Every write overrides
- * `synchronous_commit=off`. The server's `fsync` setting cannot be overridden.
+ * For a server that does not respond at all, set timeouts on the pool: `connectionTimeoutMillis`,
+ * `statement_timeout` and `query_timeout` of `pg`. Every write overrides `synchronous_commit=off`.
+ * The server's `fsync` setting cannot be overridden.
  */
 export function createPostgresOrderStore(pool: PostgresPool): PostgresOrderStore {
   checkMethods('pool', pool, ['query']);

@@ -37,18 +37,16 @@ export interface PostgresOrderTable {
     readonly complete?: string | undefined;
   };
   /**
-   * The texts that the column has for a status, if it does not store the status under its own name.
-   * If a status has several texts, all of them are read as this status, and the first is written.
-   * An order with any other text, or with NULL, can be neither cancelled nor shipped.
+   * The texts that stand for a status in the column. Default: the name of the status. If a status
+   * has several texts, all are read and the first is written. An order with any other text, or with
+   * NULL, cannot be cancelled.
    */
   readonly statuses?: Readonly<Partial<Record<KnownStatus, string | readonly string[] | undefined>>> | undefined;
 }
 
 type KnownStatus = (typeof ORDER_STATUSES)[number];
 
-/**
- * A {@link PostgresOrderTable}, checked and quoted for SQL. In SQL, `o` is the alias of the table.
- */
+/** A {@link PostgresOrderTable}, checked and quoted for SQL, where `o` is the table's alias. */
 export interface OrderTable {
   readonly table: string;
   readonly id: string;
@@ -73,10 +71,7 @@ export function readTable(description: PostgresOrderTable, serialized = CHECKED_
     return quoteName(`columns.${field}`, columns[field]);
   }
 
-  /**
-   * Returns SQL that appends a field to the JSON, unless the value of the field is NULL. Returns an
-   * empty text if the table has no column for the field.
-   */
+  /** Returns SQL that appends a field to the JSON unless it is NULL, or '' if it has no column. */
   function member(field: keyof Order): string {
     if (field === 'id' || columns[field] === undefined) return '';
     const serialize = serialized[FIELDS[field].type.name];
@@ -96,10 +91,6 @@ export function readTable(description: PostgresOrderTable, serialized = CHECKED_
   };
 }
 
-/**
- * Quotes a name for SQL. Upper case is kept, so the name must be spelled exactly as in the
- * database.
- */
 function quoteName(option: string, name: unknown): string {
   if (typeof name !== 'string' || name === '') throw new TypeError(`${option}: expected a name`);
   return `"${name.replaceAll('"', '""')}"`;
@@ -132,7 +123,6 @@ export const ORDERS_SCHEMA: Schemas = {
   ],
 };
 
-/** The table that the store creates. */
 export const OWN_TABLE = readTable(
   {
     table: 'store_orders',
@@ -148,7 +138,7 @@ export const OWN_TABLE = readTable(
 /** Converts an order that {@link OrderTable.json} serialised and `parseJson` parsed. */
 export function readOrder(fields: Readonly<Record<string, unknown>>): Order {
   const order: MutableOrder = { id: 0n };
-  // SQL has left out values that a field cannot have.
+  // SQL has left out the values that are invalid for their field.
   for (const name of FIELD_NAMES) if (fields[name] !== undefined) setField(order, name, fields[name]);
   return order;
 }

@@ -8,8 +8,8 @@ import { type OrderTable, quoteText } from './table.js';
 const OTHER_STATUS: OrderStatus = 'other';
 
 /**
- * How many milliseconds a statement waits for a lock. It skips locked orders, so only a trigger or
- * rule of the table can make it wait.
+ * How many milliseconds a statement waits for a lock. Because it skips locked orders, only a
+ * trigger or rule of the table can make it wait.
  */
 const LOCK_MS = 100;
 
@@ -29,8 +29,7 @@ export function createTransition<Outcome extends string>(
   const from = texts.filter((text) => decide(statuses.get(text)) === next).map(quoteText);
   const to = texts.find((text) => statuses.get(text) === next) ?? next;
   const one = named(statementFor('$1::text::int8', table, from, quoteText(to)));
-  // This statement is not prepared, because a plan made for a small table would read the whole
-  // table even after the table has grown.
+  // Not prepared: a plan made for a small table would read the whole table after it has grown.
   const several = statementFor('unnest($1::text::int8[])', table, from, quoteText(to));
 
   /** Reads the reply about one order. It has no row if the order does not exist. */
@@ -60,12 +59,11 @@ export function createTransition<Outcome extends string>(
 
 /**
  * Returns a statement that locks the rows of the given ids in their sequence, reads their statuses
- * and changes them. It returns a row for each order that exists. Its `found` is '0' if another
+ * and changes them. It returns a row for each order that exists. The row's `found` is '0' if another
  * transaction has locked the order, otherwise '1'.
  *
- * An UPDATE with the status in its condition would be simpler. But if the UPDATE changed no row, the
- * outcome would come from the statement's snapshot. Under READ COMMITTED, the snapshot may be
- * outdated: it may show an order as pending that has just been shipped.
+ * An UPDATE with the status in its condition would be simpler. But if it changed no row, the reason
+ * would come from its snapshot, in which an order that has just shipped may still be pending.
  */
 function statementFor(ids: string, { table, id, status }: OrderTable, from: readonly string[], to: string): string {
   return `WITH asked AS MATERIALIZED (

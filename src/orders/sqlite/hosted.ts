@@ -55,11 +55,10 @@ export function createOrderParts(host: Host): OrderParts {
 
 /**
  * Creates an order store over a file, which it opens with the first driver available (see
- * `openSqliteDatabase`). A missing file is created, readable only by its owner. This is the store
- * of `createSqliteOrderStore`, in two workers: one reads and one commits, so that a slow disk
- * blocks neither the event loop nor lists. Failures of the file are `SqliteFileError`s.
- * Throws in the same cases as `createSqliteOrderStore`, and if there is no driver. Also throws for
- * `:memory:`, because two handles cannot share a database in memory.
+ * `openSqliteDatabase`). A missing file is created, readable only by its owner. Of two workers, one
+ * reads and one commits, so that a slow disk blocks neither the event loop nor lists. Failures of
+ * the file are `SqliteFileError`s. Throws in the same cases as `createSqliteOrderStore`, if there is
+ * no driver, and for `:memory:`, because two handles cannot share a database in memory.
  */
 export function openSqliteOrderStore(file: string): SqliteFileOrderStore {
   if (typeof file !== 'string' || file === ':memory:' || file === '') {
@@ -141,8 +140,8 @@ function createFileList({ reader }: SqliteFile<OrderParts>) {
   }
 
   /**
-   * Ends a reading, even if the disk hangs or the file is away now, because an open snapshot lets the
-   * log grow.
+   * Ends a reading, and tries again while the disk hangs or the file is away, because an open
+   * snapshot lets the log grow.
    */
   function end(reading: number): void {
     reader.list.end(reading).catch((error) => {

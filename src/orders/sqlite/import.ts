@@ -4,7 +4,6 @@ import type { WriteQueue } from '../../databases/sqlite/group-commit.js';
 import type { ImportedRecord, ImportOutcome } from '../store.js';
 import { COLUMN_NAMES, COUNT_REVISION, valuesOf } from './table.js';
 
-/** A row of the staging table: the line, then the columns of the orders table. */
 const COLUMNS = ['line', ...COLUMN_NAMES];
 
 /** Adds a JSON array of rows. Binding the values of each row instead would not be faster. */
@@ -14,8 +13,8 @@ const FIND_TWICE = `SELECT id, max(line) AS line, min(line) AS earlier FROM temp
 const FIND_EXISTING = `SELECT id, line FROM temp.staging WHERE id IN (SELECT id FROM main.orders) ORDER BY line LIMIT 1`;
 
 /**
- * Stores batches of records, all of them or none. The records wait in a temporary table until the
- * last batch has arrived. Then the file is locked while all of them are stored.
+ * Stores batches of records, all of them or none. Until the last batch has arrived, they wait in a
+ * temporary table, and the file is not locked.
  */
 export async function importRecords(
   database: SqliteDatabase,

@@ -9,18 +9,12 @@ const PAGE = 1_000n;
 /** A list of at most this many orders is sent as an array. */
 const FEW = 500n;
 
-/**
- * Serialises a page in SQL, as `serializeOrder` does. Reading the rows as objects would take three
- * times as long, and create garbage several times as large as the list.
- */
+/** Serialises a page in SQL: three times as fast as through objects, and with less garbage. */
 const SERIALIZED_PAGE = `SELECT max(id) AS last, group_concat(json, ',') AS json FROM (
   SELECT id, ${ROW_AS_JSON} AS json
   FROM orders WHERE id >= ? ORDER BY id LIMIT ?)`;
 
-/**
- * A damaged file can return rows in any order. A reader that continues after the last row of a page
- * might then never end.
- */
+/** A damaged file can return rows in any order. Reading it page by page might never end. */
 const OUT_OF_ORDER = 'the orders are not sorted by id, so the file is damaged; run db check';
 
 interface Page<T> {
@@ -74,8 +68,8 @@ export interface ListReader {
   /** Returns the state of the list. `known` is the version that the caller already has, if any. */
   checkForChanges(known: string | undefined): ListState;
   /**
-   * Returns the next page as UTF-8, or `undefined` after the last one. `reading` is a new number,
-   * chosen by the caller, for each reading. All pages of a reading come from one snapshot.
+   * Returns the next page as UTF-8, or `undefined` after the last one. The caller gives each reading
+   * a number of its own. All pages of a reading come from one snapshot.
    */
   next(reading: number): Uint8Array | undefined;
   /** Ends a reading, even before its last page. */
@@ -83,9 +77,9 @@ export interface ListReader {
 }
 
 /**
- * Prepares to read the list. A handle has one snapshot at a time, so each reading needs a handle of
- * its own. The handle is then kept for a later reading and not closed: libsql closes the file of a
- * closed handle only after all statements of the handle have been garbage-collected.
+ * Creates a reader of the list. A handle has one snapshot at a time, so each reading needs its own.
+ * The handle is kept for a later reading, because libsql closes a file only after all statements of
+ * its handle have been garbage-collected.
  */
 export function createListReader({ database, openAnother }: Host): ListReader {
   const selectRevision = prepare(database, SELECT_REVISION);
@@ -104,8 +98,7 @@ export function createListReader({ database, openAnother }: Host): ListReader {
 
   return {
     checkForChanges(known) {
-      // The orders are read after the version, so the list may be newer than its version but never
-      // older. If it is newer, the next check reads it again.
+      // Read before the orders, so that the list is never older than its version.
       const version = String(selectRevision.get()?.['revision']);
       if (version === known) return { version };
       const rows = selectSome.all(FEW + 1n);

@@ -53,7 +53,7 @@ export function createSqliteOrderStore(database: SqliteDatabase): SqliteOrderSto
   return createOrders(database, createWriteQueue(database));
 }
 
-/** Creates an order store over a prepared database. Each write becomes part of a commit of the queue. */
+/** Creates an order store over a prepared database. Each write joins a commit of the queue. */
 export function createOrders(database: SqliteDatabase, { write, idle }: WriteQueue): SqliteOrderStore {
   const selectRevision = prepare(database, SELECT_REVISION);
   const countRevision = prepare(database, COUNT_REVISION);
@@ -85,8 +85,7 @@ export function createOrders(database: SqliteDatabase, { write, idle }: WriteQue
     list() {
       const nowMs = performance.now();
       if (listed !== undefined && nowMs - checkedMs < CHANGES_LISTED_AFTER_MS) return listed.orders;
-      // The orders are read after the revision, so the list may be newer than its revision but
-      // never older. If it is newer, the next check reads it again.
+      // Read before the orders, so that the list is never older than its revision.
       const revision = selectRevision.get()?.['revision'];
       if (listed === undefined || listed.revision !== revision) {
         listed = { revision, orders: withVersion(selectAll.all().map(orderOf)) };

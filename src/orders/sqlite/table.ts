@@ -4,7 +4,6 @@ import { FIELD_NAMES, FIELDS, type MutableOrder } from '../fields.js';
 import type { Order } from '../order.js';
 import type { OrderRecord } from '../record.js';
 
-/** The columns of a table of orders. */
 const COLUMNS = `(
       id INTEGER PRIMARY KEY, pet_id INTEGER, quantity INTEGER, ship_date TEXT, complete INTEGER,
       status TEXT NOT NULL) STRICT`;
@@ -24,7 +23,6 @@ export const ORDERS_SCHEMA: Schemas = {
 export const COUNT_REVISION = 'UPDATE orders_revision SET revision = revision + 1';
 export const SELECT_REVISION = 'SELECT revision FROM orders_revision';
 
-/** The names of all columns of the orders table. */
 export const COLUMN_NAMES = [...FIELD_NAMES.map((name) => FIELDS[name].column), 'status'];
 
 /** SQL that serialises a row as `serializeOrder` does. */
