@@ -3,8 +3,8 @@ import { hash } from 'node:crypto';
 /**
  * The part of a PostgreSQL driver that this package uses. The Pool and the Client of `pg` can be
  * used directly. For another driver, write an object with the method `query`. Every parameter is
- * passed as text and declared as text, because drivers differ on all other types. Results are text
- * too.
+ * passed and declared as text, because drivers differ on all other types. Results are text too,
+ * except the line numbers of an import.
  */
 export interface PostgresClient {
   query(statement: PostgresStatement): Promise<{ readonly rows: readonly PostgresRow[] }>;
@@ -26,8 +26,8 @@ export type PostgresRow = Readonly<Record<string, unknown>>;
 export interface PostgresPool extends PostgresClient {
   /**
    * Takes one connection out of the pool, for several queries. A long list needs this, because all
-   * its queries must see the same snapshot. The pool calls `taken` if it can, as `pg` does, or
-   * returns a promise.
+   * its queries must see the same snapshot. The pool calls `taken`, as `pg` does, or returns a
+   * promise.
    */
   connect?(taken: (error: unknown, client?: HeldPostgresClient) => void): Promise<HeldPostgresClient> | undefined;
 }
@@ -44,9 +44,9 @@ export interface HeldPostgresClient extends PostgresClient {
 }
 
 /**
- * Takes one connection out of a pool, and ignores its `error` events until it is released: the next
- * query reports the error. PostgreSQL can end a connection in its first packet. `pg` calls back
- * before it reads the rest of that packet, but a promise would resolve too late to listen.
+ * Takes one connection out of a pool. Ignores its `error` events until it is released, because the
+ * next query reports the error. Listens in the callback of `pg`, because PostgreSQL can end a
+ * connection in its first packet, and a promise would resolve after that.
  */
 export async function holdConnection(connect: NonNullable<PostgresPool['connect']>): Promise<HeldPostgresClient> {
   const client = await new Promise<HeldPostgresClient>((resolve, reject) => {
@@ -72,9 +72,8 @@ export function named(text: string): { readonly name: string; readonly text: str
 }
 
 /**
- * An SQL expression that turns `synchronous_commit` on for its transaction if it is `off` for the
- * role or the database. The commit then waits until it is on disk. All other values of
- * `synchronous_commit` are kept, because they wait too.
+ * SQL that turns `synchronous_commit` on for its transaction if it is `off`, so that the commit
+ * waits for the disk. All other values wait too, and are kept.
  */
 export const WAIT_FOR_DISK =
   "CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END";
@@ -84,7 +83,6 @@ export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : '';
 }
 
-/** Returns whether the server rejected a row because another row has the same unique key. */
 export function isUniqueViolation(error: unknown): boolean {
   return codeOf(error) === '23505';
 }

@@ -7,7 +7,7 @@ import { createTurns } from './turns.js';
  */
 export type SnapshotReader = <T>(read: (client: PostgresClient) => AsyncIterable<T>) => AsyncGenerator<T>;
 
-/** The greatest number of connections that read long lists at the same time. */
+/** The most connections that read long lists at the same time. */
 const MOST_OPEN = 4;
 /** How long a reader waits for a connection before its list fails. */
 const PATIENCE_MS = 5_000;

@@ -10,11 +10,10 @@ export type Schemas = Readonly<Record<string, readonly string[]>>;
 const LOCK = 4_919_131_752_989_213_544n;
 
 /**
- * Migrates the tables of all parts to their newest version, in one statement: either all tables or
- * none. Processes that migrate at the same time wait for each other. The table
- * `store_orders_schema` contains each part's version. If everything is up to date, nothing is
- * written, and the database user needs no right to write. Rejects if another program has a table of
- * the same name, or if a part has a newer version than this program knows.
+ * Migrates the tables of all parts to their newest versions, all or none. Processes that migrate at
+ * the same time wait for each other. The table `store_orders_schema` contains each part's version.
+ * If everything is up to date, nothing is written, and no right to write is needed. Rejects if
+ * another program has a table of the same name, or if a part is newer than this program knows.
  */
 export async function migrateTables(client: PostgresClient, schemas: Schemas): Promise<void> {
   const text = `DO $migrate$

@@ -1,7 +1,6 @@
 /**
- * The part of a SQLite handle that this package uses. A `DatabaseSync` of node:sqlite or a
- * `Database` of better-sqlite3 or libsql has these methods. Any other object that has them can be
- * used too.
+ * The part of a SQLite handle that this package uses. The handles of node:sqlite, better-sqlite3
+ * and libsql have these methods.
  */
 export interface SqliteDatabase {
   exec(sql: string): unknown;
@@ -37,8 +36,8 @@ export interface ExactStatement {
 }
 
 /**
- * Prepares a statement that never rounds an int64. Use it for statements that write,
- * too: without bigint mode, node:sqlite may write a row with an id beyond 2^53 and *then* throw.
+ * Prepares a statement that never rounds an int64. Use it for statements that write, too: without
+ * bigint mode, node:sqlite may write a row with an id beyond 2^53 and *then* throw.
  */
 export function prepare(database: SqliteDatabase, sql: string): ExactStatement {
   const statement = database.prepare(sql);

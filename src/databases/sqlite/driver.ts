@@ -22,7 +22,6 @@ export function openSqliteDatabase(file: string): SqliteDatabase {
   }
 }
 
-/** Returns the class of a driver. */
 function loadDriver(): new (file: string) => SqliteDatabase {
   try {
     return require('node:sqlite').DatabaseSync;

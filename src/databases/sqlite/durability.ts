@@ -7,10 +7,10 @@ const OPEN_WAIT_MS = 250;
 const OPEN_DEADLINE_MS = 2_000;
 
 /**
- * Runs `work` on a handle that was just opened. Runs it again if another process holds the lock of
- * the file: when two processes switch a new file to WAL, each would wait for the other forever, so
- * SQLite fails immediately in spite of `busy_timeout`. Afterwards `busy_timeout` is 0, because
- * SQLite's waiting would block the event loop.
+ * Runs `work` on a handle that was just opened, and again while another process holds the lock of
+ * the file. `busy_timeout` is not enough: if two processes switch a new file to WAL, SQLite fails
+ * immediately, because each would wait for the other forever. Afterwards `busy_timeout` is 0,
+ * because SQLite's waiting would block the event loop.
  */
 export function retryWhileBusy<T>(database: SqliteDatabase, work: () => T): T {
   const deadlineMs = performance.now() + OPEN_DEADLINE_MS;
@@ -32,8 +32,8 @@ export function retryWhileBusy<T>(database: SqliteDatabase, work: () => T): T {
  */
 export function prepareFile(database: SqliteDatabase, schemas: Schemas): void {
   retryWhileBusy(database, () => {
-    // A killed process must leave no rollback journal beside a file with tables: such a journal
-    // would empty a backup copied over the file.
+    // WAL comes first. A process killed while it creates tables would otherwise leave a rollback
+    // journal, which would empty a backup copied over the file.
     if (!isOurs(database)) makeDurable(database);
     migrate(database, schemas);
     makeDurable(database);
@@ -41,14 +41,13 @@ export function prepareFile(database: SqliteDatabase, schemas: Schemas): void {
 }
 
 /**
- * Makes commits durable: after a commit has returned, it survives a power cut. This needs a
- * write-ahead log and an fsync per commit. Throws if SQLite does not accept these settings. Accepts
- * a database in memory, which has nothing to lose.
+ * Makes commits durable: a commit that has returned survives a power cut. This needs a write-ahead
+ * log and an fsync per commit. Throws if SQLite does not accept these settings. Accepts a database
+ * in memory, which has nothing to lose.
  *
  * Also moves the log of an earlier process into the database, and starts a new log. If an fsync of
- * that process failed, the kernel may return frames of the log that are not on disk and never will
- * be. After a power cut, SQLite reads the log only up to the first missing frame, and loses the
- * commits after that frame. (A process that keeps running after a failed fsync is safe, because
+ * that process failed, the kernel may return frames of the log that never reach the disk. Commits
+ * after such a frame would be lost at a power cut. (A process that keeps running is safe, because
  * SQLite writes those frames again.)
  */
 export function makeDurable(database: SqliteDatabase): void {

@@ -1,6 +1,6 @@
 /** Each row has this program's name for an error, SQLite's code, and SQLite's name for the code. */
 const RESULTS = [
-  // The file -shm could not grow, and a full disk is the reason.
+  // A full disk: the file -shm could not grow.
   ['full', 10 | (19 << 8), 'SQLITE_IOERR_SHMSIZE'],
   ['busy', 5, 'SQLITE_BUSY'],
   ['read_only', 8, 'SQLITE_READONLY'],
@@ -61,17 +61,14 @@ export function isMoved(error: unknown): boolean {
   return error instanceof SqliteFileError && error.kind === 'moved';
 }
 
-/** Converts whatever was thrown while a file was used. */
+/** Converts a value that was thrown while a file was used. */
 export function failureOf(error: unknown, file: string, operation: FileOperation): SqliteFileError {
   if (error instanceof SqliteFileError) return error;
   const kind = resultOf(error) ?? 'other';
   return new SqliteFileError(sentence(kind, textOf(error), file, operation), kind, { cause: error });
 }
 
-/**
- * Converts the error of a driver that could not open the file. The error's message is not used,
- * because drivers report little about the cause.
- */
+/** Converts a driver's error. Its message is not used, because it says little about the cause. */
 export function cannotOpen(error: unknown, file: string): SqliteFileError {
   return new SqliteFileError(sentence('cannot_open', '', file, 'open'), 'cannot_open', { cause: error });
 }
@@ -104,7 +101,7 @@ function sentence(kind: FailureKind, text: string, file: string, operation: File
   }
 }
 
-/** Returns the message of a thrown value. What a driver throws is not always an Error. */
+/** Returns the message of a thrown value. A driver's error is not always an `Error`. */
 export function textOf(error: unknown): string {
   if (typeof error === 'object' && error !== null && 'message' in error) return String(error.message);
   return typeof error === 'object' ? JSON.stringify(error) : String(error);

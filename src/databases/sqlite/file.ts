@@ -74,8 +74,7 @@ export function openSqliteFile<Parts>(
     },
 
     async close() {
-      // The workers close one after the other, because SQLite removes the write-ahead log when the
-      // last connection closes. If both closed at the same time, neither would be the last.
+      // The last to close removes the log. If both closed together, neither would be the last.
       try {
         await reader.close();
       } finally {

@@ -24,10 +24,9 @@ const LOCK_DEADLINE_MS = 2_000;
 const LOCK_RETRY_MS = 5;
 
 /**
- * Creates a queue that commits several writes together, with one fsync (group commit). These are
- * the writes that arrive in the same pass of the event loop. While another process holds the lock,
- * the queue waits without blocking the event loop. If a write fails, only its own caller gets the
- * error: the others are committed without it.
+ * Creates a queue that commits the writes of one pass of the event loop together, with one fsync
+ * (group commit). While another process holds the lock, it waits without blocking the event loop.
+ * If a write fails, only its caller gets the error, and the others are committed without it.
  */
 export function createWriteQueue(database: SqliteDatabase): WriteQueue {
   let waiting: Waiting[] = [];

@@ -1,10 +1,7 @@
 import { statSync } from 'node:fs';
 import { SqliteFileError } from './failure.js';
 
-/**
- * Returns a text that identifies the file with this name, or `undefined` if there is none. The text
- * stays the same while the name refers to the same file.
- */
+/** Returns a text that identifies the file of this name, or `undefined` if there is none. */
 export function identityOf(file: string): string | undefined {
   const found = statSync(file, { throwIfNoEntry: false });
   return found && `${found.dev}:${found.ino}`;

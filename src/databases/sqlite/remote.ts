@@ -22,10 +22,7 @@ export interface FileWorker<Parts> {
   readonly call: Remote<Parts>;
   /** Starts the worker, which would otherwise start with the first call. */
   start(): void;
-  /**
-   * Ends the worker after the calls made so far. Rejects with the kind `late` if the disk does not
-   * respond.
-   */
+  /** Ends the worker after the calls made so far. Rejects as `late` if the disk does not respond. */
   close(): Promise<void>;
 }
 
@@ -179,7 +176,7 @@ export function createFileWorker<Parts>(
   };
 }
 
-/** Creates an object whose properties are what `get` returns for their names. */
+/** Creates an object whose properties `get` computes from their names. */
 function proxyOf<T extends object>(get: (name: string) => unknown): T {
   const nothing: T = Object.create(null);
   return new Proxy(nothing, { get: (_, name) => get(String(name)) });

@@ -50,15 +50,15 @@ export interface Host {
 
 /**
  * Hosts objects that read or write a database file, for the thread that has started this worker.
- * The file must be prepared already. It is opened by the first call. The methods of the objects
- * take and return plain data, or promises of it.
+ * The file must be prepared already. The first call opens it. The methods of the objects take and
+ * return plain data, or promises of it.
  */
 export function hostParts(createParts: (host: Host) => object): void {
   const { file, identity, operation }: FileWorkerData = workerData;
   const identities = new Map<string, string | undefined>([[file, identity]]);
   let database: SqliteDatabase | undefined;
   let parts: object | undefined;
-  /** Whether the last check succeeded. If it did, the next calls are checked only afterwards. */
+  /** Whether the last check succeeded. If so, the next calls run before their check. */
   let isThere = false;
   let answers: WorkerAnswer[] = [];
 
@@ -74,7 +74,7 @@ export function hostParts(createParts: (host: Host) => object): void {
         database: opened,
         queue: createWriteQueue(opened),
         openAnother() {
-          // If the file is away, SQLite would create an empty one, and remove the log with its commits.
+          // If the file is away, SQLite would create an empty one and remove the log with its commits.
           checkIdentities(identities);
           return openSqliteDatabase(file);
         },
