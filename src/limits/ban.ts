@@ -40,9 +40,8 @@ export function settleBan(state: BanState, policy: BanPolicy | false, nowMs: num
 }
 
 /**
- * Returns how many refusals after the first one can be forgiven. The client may have sent these
- * requests before it received the first refusal. It is assumed that no client has more requests
- * than this in flight.
+ * Returns how many refusals after the first can be forgiven. A client is assumed to have no more
+ * requests than this in flight when it receives the first refusal.
  */
 function mostForgiven(policy: BanPolicy, policies: Plan['policies']): number {
   return Math.max(10 * policy.after, Math.min(...policies.map(({ quota }) => quota)));
@@ -50,9 +49,8 @@ function mostForgiven(policy: BanPolicy, policies: Plan['policies']): number {
 
 /**
  * Returns the state after a window has refused a request. `state` must be a result of `settleBan`.
- * The first refusal after an allowed request is only recorded. Each later refusal is either
- * forgiven or counts towards a ban. When the number of counted refusals reaches `policy.after`, the
- * key is banned.
+ * The first refusal after an allowed request is only recorded. Each later one is forgiven or counts
+ * towards a ban. When `policy.after` refusals have been counted, the key is banned.
  */
 export function withRefusal(state: BanState, policy: BanPolicy, policies: Plan['policies'], nowMs: number): BanState {
   const { refusedAtMs, forgiven, strikesAtMs, level } = state;
@@ -66,18 +64,12 @@ export function withRefusal(state: BanState, policy: BanPolicy, policies: Plan['
   return { ...NO_STRIKES, banEndMs, banMs, level: level + 1, forgetAtMs: banEndMs + policy.forgetMs };
 }
 
-/**
- * Returns the state after an allowed request: earlier refusals are removed. `state` must be a
- * result of `settleBan`.
- */
+/** Returns the state without refusals, as after an allowed request. */
 export function withoutRefusals(state: BanState): BanState {
   return state.refusedAtMs === 0 ? state : { ...state, refusedAtMs: 0, forgiven: 0, strikesAtMs: [] };
 }
 
-/**
- * Returns the state with a ban that an operator has set, beginning now. Such a ban does not make
- * later bans longer.
- */
+/** Returns the state with a ban that begins now. Such a ban does not make later ones longer. */
 export function withBan(state: BanState, banMs: number, nowMs: number): BanState {
   return { ...withoutRefusals(state), banEndMs: nowMs + banMs, banMs };
 }

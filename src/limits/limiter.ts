@@ -2,10 +2,9 @@ import type { Plan, QuotaPolicy } from './plan.js';
 import type { Bucket } from './token-bucket.js';
 
 /**
- * A rate limiter, which counts the requests of each key in token buckets. A request over its quota
- * is not an error: `take` returns a decision that refuses it. If `take` throws or rejects, the
- * limiter has failed, and the client receives a 503. A wrapper of a limiter implements this
- * interface too.
+ * Counts the requests of each key in token buckets. A request over its quota is not an error:
+ * `take` returns a decision that refuses it. If `take` throws or rejects, the limiter has failed,
+ * and the client receives a 503.
  */
 export interface RateLimiter {
   /**
@@ -49,9 +48,9 @@ export interface Decision {
   readonly windows: readonly WindowState[];
   /**
    * The window whose state is announced to the client. If windows refuse the request, it is the
-   * refusing window that resets last. Otherwise it is the window with the least `remaining`. If
-   * several windows have the same `remaining`, it is the one of them that resets last. If every
-   * request costs 1, exactly `remaining` further requests pass.
+   * refusing window that resets last. Otherwise it is the window with the least `remaining`, and
+   * among equals the one that resets last. If every request costs 1, exactly `remaining` further
+   * requests pass.
    *
    * During a ban, `remaining` is 0, and `resetAtMs` is the instant when a request would pass. The
    * window is chosen as if the request came one millisecond before that instant. So every response

@@ -48,10 +48,7 @@ export interface BanPolicy {
   readonly baseMs: number;
   readonly factor: number;
   readonly maxMs: number;
-  /**
-   * If this time passes between the end of a ban and the next ban, the next ban is as long as a
-   * first ban.
-   */
+  /** After this time without a ban, the next ban is as long as a first one. */
   readonly forgetMs: number;
 }
 
@@ -67,7 +64,7 @@ export interface Plan {
   readonly ban: BanPolicy | false;
   /**
    * `key` for API keys. `address` for client addresses. A limiter stores only a limited number of
-   * addresses, because strangers can choose any addresses.
+   * addresses, because strangers choose them.
    */
   readonly partition: 'key' | 'address';
 }
@@ -79,10 +76,7 @@ export interface PlanOptions {
    * With a third window, or with continuous refill, a decision takes 5 to 10 times as long.
    */
   readonly policies: readonly QuotaPolicyOptions[];
-  /**
-   * Each field has a default. `false` disables bans, and is the default if `partition` is
-   * `address`.
-   */
+  /** Each field has a default. `false` disables bans, and is the default for addresses. */
   readonly ban?: BanOptions | false | undefined;
   /** See {@link Plan.partition}. Default: `key`. */
   readonly partition?: 'key' | 'address' | undefined;
@@ -146,10 +140,7 @@ export function checkPlan(plan: Plan): Plan {
 /** `checkFields`, which rejects unknown fields, or `checkPresent`, which rejects missing ones. */
 type CheckNames = (where: string, value: object, known: readonly string[]) => void;
 
-/**
- * The largest number of policies in a plan. Each policy makes every request take longer, and takes
- * space in the header fields.
- */
+/** Each policy makes every request take longer, and takes space in the header fields. */
 const MAX_POLICIES = 32;
 
 function complete(options: PlanOptions, checkNames: CheckNames): Plan {
@@ -199,10 +190,7 @@ function completePolicy(where: string, options: QuotaPolicyOptions, checkNames: 
   return Object.freeze({ name, quota, windowMs, refill, align });
 }
 
-/**
- * The largest allowed `ban.after`. There is a limit, because the instant of each refusal that
- * counts is stored.
- */
+/** The largest `ban.after`, because the instant of every refusal that counts is stored. */
 const MAX_STRIKES = 1_000;
 
 function completeBan(where: string, options: BanOptions, checkNames: CheckNames): BanPolicy {

@@ -108,10 +108,7 @@ function inForceOf(windows: readonly WindowState[], settledWindows: readonly Set
   return refusing.length > 0 ? refusing.reduce((a, b) => (b.resetAtMs > a.resetAtMs ? b : a)) : windows.reduce(scarcer);
 }
 
-/**
- * Returns {@link Decision.inForce} of a banned key. `passesAt` is the instant when a request would
- * pass.
- */
+/** Returns `inForce` of a banned key. `passesAt` is the instant when a request would pass. */
 function inForceDuringBan(before: readonly Settled[], cost: number, passesAt: Instant): WindowState {
   const last = { ...passesAt, nowMs: passesAt.nowMs - 1 };
   const then = before.map(({ policy, bucket }) => settleWindow(bucket, policy, cost, last));
@@ -124,7 +121,7 @@ function inForceDuringBan(before: readonly Settled[], cost: number, passesAt: In
 
 /**
  * Returns which of two windows to announce if neither refuses the request: the one with fewer
- * tokens left. If both have the same number left, it is the one that takes longer to become full.
+ * tokens left. If both have the same number left, it is the one that resets later.
  */
 export function scarcer(a: WindowState, b: WindowState): WindowState {
   if (a.remaining !== b.remaining) return a.remaining < b.remaining ? a : b;

@@ -54,15 +54,11 @@ export function holds(bucket: Bucket, policy: QuotaPolicy, tokens: number): bool
   return bucket.taken + tokens * unit(policy) <= policy.quota * unit(policy);
 }
 
-/** Returns the bucket after `tokens` were taken from it. */
 export function withTaken(bucket: Bucket, policy: QuotaPolicy, tokens: number): Bucket {
   return { taken: bucket.taken + tokens * unit(policy), atMs: bucket.atMs };
 }
 
-/**
- * Returns how many whole tokens are left. Returns 0 if the key has changed to a smaller plan and
- * has already taken more tokens than its quota.
- */
+/** Returns how many whole tokens are left, or 0 if more were taken under a larger plan. */
 export function remaining(bucket: Bucket, policy: QuotaPolicy): number {
   return Math.max(0, Math.floor((policy.quota * unit(policy) - bucket.taken) / unit(policy)));
 }
@@ -73,9 +69,8 @@ export function resetAtMs(bucket: Bucket, policy: QuotaPolicy): number {
 }
 
 /**
- * Returns the first instant when more than {@link remaining} tokens can be taken. A full bucket
- * never holds more. With continuous refill, the result is then the instant when one token would be
- * back if it were taken now.
+ * Returns the first instant when more than {@link remaining} tokens can be taken. For a full bucket
+ * with continuous refill, returns when one token would be back if it were taken now.
  */
 export function refillAtMs(bucket: Bucket, policy: QuotaPolicy): number {
   if (policy.refill === 'interval') return bucket.atMs;
@@ -83,10 +78,7 @@ export function refillAtMs(bucket: Bucket, policy: QuotaPolicy): number {
   return bucket.atMs + Math.ceil(deficit / policy.quota);
 }
 
-/**
- * Returns the first instant when the bucket {@link holds} `tokens`. Call this only if it does not
- * hold them now.
- */
+/** Returns the first instant when a bucket that does not hold `tokens` now will hold them. */
 export function holdsAtMs(bucket: Bucket, policy: QuotaPolicy, tokens: number): number {
   if (policy.refill === 'interval') return bucket.atMs;
   const missing = bucket.taken + (tokens - policy.quota) * policy.windowMs;

@@ -13,11 +13,10 @@ const OVERFLOW = '*';
  */
 const SWEPT_PER_NEWCOMER = 2;
 
-// A slot is 24 bytes with the numbers of one key's state: the ends of two windows, then the tokens
-// taken in each window. A free slot contains the number of the next free slot. A slot does not say
-// which windows these are. Its shape does: the list of the windows. Each shape has a number. A slot
-// reference is one integer that combines the numbers of a slot and of a shape, so a state is found
-// by one look-up, and no object is created.
+// A slot is 24 bytes with one key's state: the ends of two windows, then the tokens taken in each.
+// A free slot contains the number of the next free slot. The windows of a slot are listed in its
+// shape. A slot reference combines the numbers of a slot and of a shape in one integer, so that a
+// state is found by one look-up, and no object is created.
 const SHAPE_BITS = 5;
 const SHAPE_MASK = 2 ** SHAPE_BITS - 1;
 const MAX_SLOTS = 2 ** (31 - SHAPE_BITS);
@@ -38,7 +37,7 @@ export class BucketPool {
   readonly #max: number;
   readonly #slotRefs = new Map<string, number>();
   #hand = this.#slotRefs.entries();
-  /** All shapes: each is a list of windows. The shape with the number n is at index n − 1. */
+  /** The shape with the number n is at index n − 1. */
   readonly #shapes: (readonly BucketIdentity[])[] = [];
   readonly #unpacked = new Map<number, KeyState>();
   // `#ends` and `#taken` are views of the same bytes.
@@ -53,10 +52,9 @@ export class BucketPool {
 
   /**
    * Takes tokens from a packed state and returns the same decision as `decide` in rule.ts, but
-   * faster. Changes nothing and returns `undefined` if only `decide` can decide. This is the case
-   * if the key has no state, if its state has other windows, or if a window refuses the request. It
-   * is also the case after the clock has stepped back, and when a calendar window (`align: 'utc'`)
-   * begins.
+   * faster. Changes nothing and returns `undefined` if only `decide` can decide. This is the case if
+   * the key has no state or one with other windows, if a window refuses the request, if the clock has
+   * stepped back, or if a calendar window (`align: 'utc'`) begins.
    */
   charge(key: string, packed: PackedPlan, cost: number, instant: Instant): PackedDecision | undefined {
     const slotRef = this.#slotRefs.get(key);
@@ -99,9 +97,8 @@ export class BucketPool {
 
   /**
    * Returns the state of the bucket that new keys share while the pool is full, if that bucket is
-   * in use. A key that later gets a bucket of its own starts with a copy of this state. If it
-   * started with all its tokens, a request could pass before the `Retry-After` of the key has
-   * ended.
+   * in use. A key that later gets a bucket of its own starts with a copy. If it started with a full
+   * bucket, a request could pass before the `Retry-After` of the key has ended.
    */
   shared(): KeyState | undefined {
     return this.#max < Number.POSITIVE_INFINITY ? this.get(OVERFLOW) : undefined;
@@ -130,10 +127,7 @@ export class BucketPool {
     if (slotRef !== before) this.#slotRefs.set(key, slotRef);
   }
 
-  /**
-   * Returns the number of the shape that these buckets have. Returns 0 if they cannot be packed, or
-   * if too many shapes are in use already.
-   */
+  /** Returns the number of the shape of these buckets, or 0 if they cannot be packed. */
   shapeOf(buckets: readonly BucketIdentity[]): number {
     const [first, second] = buckets;
     if (first === undefined || buckets.length > 2 || buckets.some(({ refill }) => refill !== 'interval'))
@@ -158,9 +152,7 @@ export class BucketPool {
     return { buckets: buckets.filter(({ taken }) => taken > 0) };
   }
 
-  /**
-   * Writes the state into the slot. Returns false if the state cannot be packed with this shape.
-   */
+  /** Writes the state into the slot. Returns false if it does not fit the shape. */
   #pack(slot: number, { buckets, ban }: KeyState, shapeNumber: number): boolean {
     const shape = this.#shapes[shapeNumber - 1];
     if (shape === undefined || ban !== undefined) return false;

@@ -18,10 +18,7 @@ export interface MemoryLimiter extends RateLimiter {
   peek(key: string, plan: Plan, cost?: number): Decision;
   /** Removes the stored state of a key. Its buckets are then full, and it is not banned. */
   reset(key: string): void;
-  /**
-   * Refuses every request of the key for `ms` milliseconds from now, whatever its plan says about
-   * bans.
-   */
+  /** Refuses the key for `ms` milliseconds from now, whatever its plan says about bans. */
   ban(key: string, ms: number): void;
   /** Ends the ban of a key, and forgets its refusals and earlier bans. */
   unban(key: string): void;
@@ -85,8 +82,7 @@ export function createStatefulLimiter(options: MemoryLimiterOptions): StatefulLi
   function packedFor(plan: Plan): PooledPlan {
     let packed = packedPlans.get(plan);
     if (packed === undefined) {
-      // A plan that was not made by `createPlan` can still change. Decisions must not change with
-      // it, so they refer to a copy.
+      // A plan that was not made by `createPlan` can still change, so decisions refer to a copy.
       const checked = checkPlan(plan);
       const pool = checked.partition === 'address' ? addresses : keys;
       packed = { ...packPlan(checked, pool.shapeOf(checked.policies)), pool };
@@ -116,8 +112,7 @@ export function createStatefulLimiter(options: MemoryLimiterOptions): StatefulLi
     const bucketKey = pool.keyOf(key, now.nowMs);
     const stored = pool.get(bucketKey);
     const { decision, next } = decide(bucketKey, stored ?? pool.shared(), plan, cost, now);
-    // If a key without a state of its own is refused, nothing is stored. The refusal follows from
-    // the state of the shared bucket, which is stored already.
+    // Only the shared bucket, which is stored already, refuses a key without a state of its own.
     const isChanged = stored !== undefined || decision.verdict === 'within_quota';
     if (isChanged && !isPeek) pool.set(bucketKey, next, shape);
     return decision;

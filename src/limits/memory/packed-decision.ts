@@ -6,9 +6,9 @@ import type { PackedPlan } from './packed-plan.js';
 
 /**
  * The decision on an allowed request under a plan with one or two windows. Each such request
- * creates one of these objects. If the object were 32 bytes larger, the limiter would be 3 %
- * slower. So it stores small integers, for which V8 creates no further objects. It shares `instant`
- * with the other decisions of the same millisecond, and computes the rest on access.
+ * creates one, and 32 bytes more would make the limiter 3 % slower. So it stores small integers, for
+ * which V8 creates no objects, shares `instant` with the decisions of the same millisecond, and
+ * computes the rest on access.
  */
 export class PackedDecision implements Decision {
   // These fields have no initialisers. If they were first set to `undefined`, V8 would not inline

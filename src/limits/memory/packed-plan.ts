@@ -17,10 +17,7 @@ export interface PackedPlan {
   readonly plan: Plan;
   /** The number that `BucketPool.shapeOf` returns for the plan's windows. */
   readonly shape: number;
-  /**
-   * The same number as `shape`, or -1 if every request under this plan has to be decided by
-   * rule.ts.
-   */
+  /** The same as `shape`, or -1 if rule.ts has to decide every request under this plan. */
   readonly fastShape: number;
   readonly first: QuotaPolicy;
   readonly second: QuotaPolicy | undefined;
@@ -29,9 +26,8 @@ export interface PackedPlan {
   readonly secondQuota: number;
   readonly secondWindowMs: number;
   /**
-   * The length of a window that begins now. For a calendar window (`align: 'utc'`), this is
-   * `Infinity`: `BucketPool.charge` then leaves the decision to rule.ts, which computes the
-   * window's end.
+   * The length of a window that begins now, or `Infinity` for a calendar window (`align: 'utc'`),
+   * whose end only rule.ts computes.
    */
   readonly firstFreshMs: number;
   readonly secondFreshMs: number;

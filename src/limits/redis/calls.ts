@@ -19,10 +19,7 @@ export interface ServerDecision {
   readonly banEndMs: number;
 }
 
-/**
- * How many Redis key names are cached. Computing the digest that is part of a name takes longer
- * than a look-up in the cache.
- */
+/** How many Redis key names are cached, because computing their digests takes longer. */
 const CACHED_NAMES = 10_000;
 
 /** The windows and the ban policy of a plan, in the form that the script expects. */

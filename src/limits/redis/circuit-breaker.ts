@@ -11,9 +11,9 @@ const FAILURES_IN_A_ROW = 3;
 const PROBE_EVERY_MS = 1_000;
 
 /**
- * Limits how long calls wait for a server, and stops calls to a failing one. The circuit opens after
- * three failures in a row. A failure counts only if its call was sent after the failure before was
- * noticed, because one pause of the server makes all calls in flight late.
+ * Limits how long calls wait for a server, and stops calls to a failing one. The circuit opens
+ * after three failures in a row. A failure counts only if its call was sent after the previous
+ * failure was noticed, because one pause of the server makes all calls in flight late.
  */
 export function createCircuitBreaker({ deadlineMs, probe, onChange }: CircuitBreakerOptions) {
   let sent = 0;
@@ -93,7 +93,7 @@ export function createCircuitBreaker({ deadlineMs, probe, onChange }: CircuitBre
   };
 }
 
-/** Passes a failure on to the caller: for calls that have no fallback. */
+/** For calls that have no fallback. */
 export function rethrow(error: unknown): never {
   throw error;
 }

@@ -28,9 +28,9 @@ export interface FallbackOptions {
 
 /**
  * Wraps the shared limiter, so that calls settle soon after the deadline, whatever the server does.
- * A request whose call fails is decided as `onBackendError` says. After three failures in a
- * row, all requests are decided in this way until the server works again. The other methods reject
- * when the server fails.
+ * A request whose call fails is decided as `onBackendError` says. After three failures in a row,
+ * all requests are decided in this way until the server works again. The other methods reject when
+ * the server fails.
  */
 export function withFallback(shared: SharedLimiter, options: FallbackOptions) {
   const { local, clock, onBackendError, deadlineMs, onMode } = options;

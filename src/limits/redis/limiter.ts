@@ -34,9 +34,8 @@ export interface RedisLimiter extends RateLimiter {
    */
   unban(key: string): Promise<void>;
   /**
-   * Is `shared` while the server decides for all processes. While the server fails, this is the
-   * value of `onBackendError`. Reading it may start a probe that finds out whether the server works
-   * again.
+   * `shared`, or the value of `onBackendError` while the server fails. Reading it may start a probe
+   * that finds out whether the server works again.
    */
   readonly mode: LimiterMode;
 }
@@ -67,9 +66,7 @@ export interface RedisLimiterOptions {
    * ban. At most 1,000, which is the default. With 0, the server decides on every request.
    */
   readonly refusalCacheMs?: number | undefined;
-  /**
-   * Called when the mode changes. With the mode of an outage, `error` is the failure of the server.
-   */
+  /** Called when the mode changes. In an outage, `error` is the failure of the server. */
   readonly onMode?: ((mode: LimiterMode, error?: unknown) => void) | undefined;
   /**
    * How many addresses can have a bucket of their own at a time. Further addresses share one

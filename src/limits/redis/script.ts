@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto';
 // The Lua is kept in a TypeScript module rather than a file of its own, so that bundlers include it.
 
 /**
- * The number of the record's form. It is part of the name of every record, so two versions of this
- * package that run side by side never read each other's records.
+ * The number of the record's format. It is part of the name of every record, so two versions of
+ * this package that run side by side never read each other's records.
  */
 export const RECORD_FORMAT = 2;
 
@@ -37,10 +37,7 @@ for i = 1, count do
 end
 `;
 
-/**
- * Lua that sets `passes` (whether the request is allowed) and `ban` (the next ban state), as ban.ts
- * does.
- */
+/** Lua that sets `passes` (whether the request is allowed) and `ban` (the next ban state). */
 const SETTLE_BAN = /* lua */ `
 local isTake = mode == 'take' or mode == 'peek'
 local passes, ban = isTake and not isOver, record[1] or false

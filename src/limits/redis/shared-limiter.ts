@@ -10,7 +10,6 @@ interface Refusal {
   readonly receivedMs: number;
 }
 
-/** How many refused keys are remembered. */
 const MAX_REFUSALS = 10_000;
 
 export type SharedLimiter = ReturnType<typeof createSharedLimiter>;
