@@ -1,8 +1,7 @@
 #!/usr/bin/env node
 import { runProgram } from './cli/program.js';
 
-// Hides a warning: Node 22 and 24 report at each start that node:sqlite is experimental. An
-// operator cannot do anything about it.
+// Hides the warning of Node 22 and 24 that node:sqlite is experimental. It needs no action.
 const printers = process.listeners('warning');
 process.removeAllListeners('warning');
 process.on('warning', (warning) => {

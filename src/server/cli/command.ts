@@ -4,13 +4,10 @@ import { type CommandResult, Misuse } from '../command-result.js';
 import { CONFIG_VARIABLE, type SettingSources } from '../config/read-settings.js';
 import { type SettingName, settingsSchema, settingText, wholeNumber } from '../config/settings.js';
 
-/**
- * A command of the program: its operands and options, its help text, and the function that runs it.
- */
 export interface Command {
   /** The words that the user types, such as `orders import`. */
   readonly name: string;
-  /** The description of the command. The list of commands shows only its first sentence. */
+  /** What the command does. The list of commands shows only the first sentence. */
   readonly summary: string;
   /** The names of the operands, in the order in which the user types them. All are required. */
   readonly operands: readonly string[];
@@ -22,15 +19,10 @@ export interface Command {
 }
 
 export interface CommandOption {
-  /**
-   * The placeholder of the option's value in the help text. Absent if the option takes no value.
-   */
+  /** The placeholder of the value in the help text. Absent if the option takes no value. */
   readonly value?: string;
   readonly about: string;
-  /**
-   * The default value. If the option is a setting, this value is only shown in the help text,
-   * because `readSettings` applies the default.
-   */
+  /** For a setting, only shown in the help text, because `readSettings` applies the default. */
   readonly default?: string;
   /** The environment variable that has the same effect. */
   readonly env?: string;
@@ -132,10 +124,7 @@ export function nearest(word: string, words: Iterable<string>): string | undefin
   return near?.candidate;
 }
 
-/**
- * Returns how many characters must be added, removed or replaced to turn `from` into `to` (the
- * Levenshtein distance).
- */
+/** Returns the Levenshtein distance: how many characters must be added, removed or replaced. */
 function distance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (const [above, character] of [...from].entries()) {
@@ -167,9 +156,8 @@ export function settingOptions(names: readonly SettingName[]): Readonly<Record<s
 
 /**
  * Returns a shell command that runs the program with `words` and with this invocation's storage
- * options. A URL is replaced with `URL`, because it may contain a password. Under npm the command
- * begins with `npx`, because a program that is installed in a project is not on the PATH of a
- * shell.
+ * options. A URL is replaced with `URL`, because it may contain a password. Under npm it begins
+ * with `npx`, because a program installed in a project is not on the PATH.
  */
 export function commandLine({ flags, environment }: Invocation, words: string): string {
   const program = environment['npm_lifecycle_event'] === undefined ? PROGRAM : `npx ${PROGRAM}`;

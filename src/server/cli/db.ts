@@ -52,10 +52,7 @@ async function withFile(invocation: Invocation, work: (file: string) => CommandR
   }
 }
 
-/**
- * Checks the file and counts its rows in one transaction, so that all counts belong to the same
- * state even if a server writes meanwhile.
- */
+/** Checks the file and counts its rows in one transaction, because a server may be writing. */
 function check(file: string): CommandResult {
   return withUnmigratedFile(file, (opened) => {
     const { database, versions } = opened;
@@ -87,8 +84,7 @@ function reportOn(file: string, database: SqliteDatabase, versions: ReadonlyMap<
     schema: Object.fromEntries(
       Object.entries(SCHEMAS).map(([part, { length }]) => [part, { file: versions.get(part) ?? 0, program: length }]),
     ),
-    // The journal mode. It is "delete" for a file that this program has not opened for writing so
-    // far, such as a backup.
+    // It is "delete" for a file that this program never opened for writing, such as a backup.
     journalMode: String(prepare(database, 'PRAGMA journal_mode').get()?.['journal_mode']),
     pages: number('PRAGMA page_count'),
     freePages: number('PRAGMA freelist_count'),

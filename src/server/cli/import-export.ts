@@ -31,7 +31,7 @@ export async function importOrders(invocation: Invocation): Promise<CommandResul
   } catch {
     return failed(`cannot read ${name}; check that the file exists`);
   }
-  // Has no effect while the orders are being stored. A second signal ends the process.
+  // This has no effect once the orders are being stored. A second signal ends the process.
   process.once('SIGINT', () => void input.destroy(new ImportMistake(undefined, 'interrupted')));
   const batches = readOrders(input, format, statuses);
   return withStorage(invocation, (storage) => store(storage, name, batches, invocation.flags.has('replace')), {

@@ -127,8 +127,8 @@ function unchanged(invocation: Invocation, outcome: Exclude<KeyChange, 'changed'
 }
 
 /**
- * Returns the message for an unknown key. The user may have typed an API key instead of an id. The
- * message therefore repeats the operand only if it looks like an id.
+ * Returns the message for an unknown key. Repeats the operand only if it looks like an id, because
+ * the user may have typed an API key.
  */
 export function unknownKey(invocation: Invocation): string {
   const id = keyIdOf(invocation);

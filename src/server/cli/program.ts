@@ -10,10 +10,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 const DEFAULT_COMMAND = 'serve';
 
-/**
- * The commands, grouped by their first word, in the order of the help text. Running a command loads
- * only the module of its group.
- */
+/** The commands by first word, in the order of the help text. Running one loads only its group. */
 const GROUPS: ReadonlyMap<string, () => Promise<readonly Command[]>> = new Map([
   [DEFAULT_COMMAND, async () => [(await import('./serve.js')).serveCommand]],
   ['orders', async () => (await import('./orders.js')).orderCommands],
@@ -85,10 +82,7 @@ async function allCommands(): Promise<readonly Command[]> {
   return (await Promise.all(Array.from(GROUPS.values(), (load) => load()))).flat();
 }
 
-/**
- * Returns the arguments before `--`. The arguments after it are operands, even if they begin with a
- * dash.
- */
+/** Returns the arguments before `--`. Those after it are operands, even if they begin with a dash. */
 function beforeOperands(args: readonly string[]): readonly string[] {
   const end = args.indexOf('--');
   return end === -1 ? args : args.slice(0, end);
@@ -99,8 +93,7 @@ function helpResult(text: string): CommandResult {
 }
 
 function unknownCommand(typed: string, commands: readonly Command[]): Misuse {
-  // A command is also found by its second word. If several commands have the same second word, the
-  // first of them is suggested: for "list", it is "orders list".
+  // Also finds a command by its second word. For "list", the first such command is "orders list".
   const names = new Map([...GROUPS.keys()].map((group) => [group, group]));
   for (const { name } of commands.toReversed()) names.set(name, name).set(name.split(' ')[1] ?? name, name);
   const meant = names.get(nearest(typed, names.keys()) ?? '');

@@ -16,9 +16,7 @@ export const serveCommand: Command = {
   run: serve,
 };
 
-/**
- * How long the process waits for its last output to be written, after everything else has stopped.
- */
+/** How long the process waits for its last output, after everything else has stopped. */
 const FLUSH_AT_EXIT_MS = 1_000;
 
 async function serve(invocation: Invocation): Promise<CommandResult> {
@@ -40,8 +38,7 @@ async function serve(invocation: Invocation): Promise<CommandResult> {
     return await worker.fail(result.message);
   } finally {
     log.flush();
-    // A log that nobody reads, or a connection that no longer responds, must not keep the process
-    // alive.
+    // A log that nobody reads, or a connection that hangs, must not keep the process alive.
     setTimeout(() => process.exit(), FLUSH_AT_EXIT_MS).unref();
   }
 }

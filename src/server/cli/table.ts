@@ -1,9 +1,9 @@
 import { printable } from '../log/printable.js';
 
 /**
- * Creates a function that formats the rows of a table, some rows per call. The first call also
- * returns the line of titles. The rows of that call determine the widths of the columns. The columns
- * in `numeric` are aligned to the right. Control characters in cells are escaped.
+ * Creates a function that formats the next rows of a table. The first call also returns the titles,
+ * and its rows determine the widths of the columns. The columns in `numeric` are aligned to the
+ * right. Control characters in cells are escaped.
  */
 export function createTable(
   titles: readonly string[],

@@ -12,10 +12,7 @@ import {
 } from './settings.js';
 
 export interface SettingSources {
-  /**
-   * The options of the command line, by name without dashes. An option that takes no value is
-   * `true`.
-   */
+  /** The options of the command line, by name without dashes. One without a value is `true`. */
   readonly flags: ReadonlyMap<string, string | true>;
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
@@ -64,10 +61,7 @@ export function readSettings(given: SettingSources, names: readonly SettingName[
   return { settings: result.output, sources };
 }
 
-/**
- * Returns the text at the end of a message that shows the value of a setting. Returns an empty
- * string for a value that could be a URL, because a URL may contain a password.
- */
+/** Shows a value at the end of a message. Omits a URL, because it may contain a password. */
 function shown(name: string, value: unknown): string {
   const json = JSON.stringify(value);
   const isSecret = name === 'databaseUrl' || name === 'redisUrl' || json.includes('://');
@@ -129,8 +123,8 @@ function parseFile(path: string, label: string): ReadonlyMap<string, unknown> {
   let content: unknown;
   try {
     const json = readFileSync(path, 'utf8');
-    // Its errors name the position. Those of `JSON.parse` quote the text, which may contain a
-    // password.
+    // The errors of `parseJson` name the position. Those of `JSON.parse` quote the text, which may
+    // contain a password.
     parseJson(json);
     content = JSON.parse(json);
   } catch (error) {

@@ -10,9 +10,7 @@ interface SettingText {
   readonly help: string;
 }
 
-/**
- * Defines a setting. `usage` is its flag and the placeholder of the value, such as `--host HOST`.
- */
+/** Defines a setting. `usage` is its flag with the placeholder of the value: `--host HOST`. */
 function setting<Schema extends v.GenericSchema>(
   usage: string,
   env: string,
@@ -27,7 +25,7 @@ function count(usage: string, env: string, help: string, [min, max, defaultValue
   return setting(usage, env, help, v.optional(wholeNumber(min, max), defaultValue));
 }
 
-/** A whole number, which is a text in flags and variables. */
+/** Creates the schema of a whole number, which is text in flags and variables. */
 export function wholeNumber(min: number, max: number, expected = `expected a whole number from ${min} to ${max}`) {
   return v.pipe(
     v.unknown(),
@@ -55,10 +53,7 @@ const FILE_EXPECTED = 'expected a file name or :memory:; for a PostgreSQL databa
  * used as a path. A URL is rejected, because it may contain a password.
  */
 const SOCKET = /^(?!\w+:\/\/).*\/./;
-/**
- * The most bytes that the path of a unix socket may have on every system: the size of `sun_path` in
- * unix(7), less one for the final zero. The system silently truncates a longer path.
- */
+/** The most bytes of a socket path on macOS. Linux allows 107. Longer paths are truncated silently. */
 const MOST_PATH_BYTES = 103;
 const PORT_EXPECTED = `expected a whole number from 0 to 65535, or the path of a unix socket such as ./shop.sock, of at most ${MOST_PATH_BYTES} bytes`;
 const ORIGIN_EXPECTED = 'expected * or an origin without a path, such as https://shop.example';

@@ -4,10 +4,9 @@ export function isOrigin(text: unknown): text is string {
 }
 
 /**
- * Returns whether the URL is valid. A URL is invalid if an unescaped character ends the password
- * early. Messages would otherwise show the rest of the password as the name of a host or database.
- * The host after `user@` may be absent: the driver then takes it from a parameter of the URL, or
- * uses its default.
+ * Returns whether the URL is valid. An unescaped character that ends the password early makes it
+ * invalid: messages would otherwise show the rest of the password as a host or database. The host
+ * may be absent. The driver then takes it from a parameter of the URL, or uses its default.
  */
 export function isPostgresUrl(url: string): boolean {
   return /^postgres(?:ql)?:\/\/[^/?#\s]*[^@#\s]*$/.test(url) && URL.canParse(url.replace('@/', '@host/'));
@@ -32,8 +31,8 @@ const REDIS_URL =
 /**
  * Parses `redis://user:password@host:port/db`, or `rediss:` for TLS. A cluster is given as several
  * URLs, separated by commas. They differ only in host and port, and only the first needs the user
- * and the password. Returns `undefined` for any other text, also if an unescaped character ends the
- * password early. Messages would otherwise show the rest of the password as the host name.
+ * and the password. Returns `undefined` for any other text. As in {@link isPostgresUrl}, a password
+ * must be escaped.
  */
 export function parseRedisUrl(text: string): RedisAddress | undefined {
   const [first, ...more] = text.split(/,(?=rediss?:)/).map(parseNode);
@@ -58,7 +57,7 @@ export function parseRedisUrl(text: string): RedisAddress | undefined {
 
 function parseNode(url: string) {
   const [, scheme, username, password, host = '', port = '6379', db = ''] = REDIS_URL.exec(url) ?? [];
-  // `canParse` checks the port, too.
+  // `canParse` also checks the port.
   if (scheme === undefined || !URL.canParse(url)) return undefined;
   try {
     return {

@@ -8,7 +8,7 @@ export interface CallableOperation extends OpenApiOperation {
   readonly path: string;
 }
 
-/** Returns all operations of the document, in its sequence. */
+/** Returns all operations of the document, in its order. */
 export function operationsOf({ paths }: OpenApiDocument): readonly CallableOperation[] {
   return Object.entries(paths).flatMap(([path, item]) =>
     Object.entries<OpenApiOperation>(item).map(([method, operation]) => ({

@@ -29,8 +29,7 @@ export function readDocsFiles(basePath: string | undefined): ReadonlyMap<string,
   // Every module of orders/ that a browser script imports, also indirectly.
   const modules = ['json', 'fields', 'order', 'date-time'].map((name) => `orders/${name}.js`);
   const scripts = [...modules, 'server/docs/highlight.js', ...browser];
-  // The modules of the OpenAPI document are loaded at the first request. Loading them at the start
-  // would slow it down.
+  // The OpenAPI modules are loaded at the first request, because they would slow down the start.
   const openApi = async () => {
     const { createOpenApiDocument, serializeOpenApiDocument } = await import('../../http/openapi/document.js');
     return serializeOpenApiDocument(createOpenApiDocument({ basePath }));

@@ -1,6 +1,5 @@
 import { indentJson, tokensOf } from './highlight.js';
 
-/** Escapes plain text for HTML. */
 export function escapeHtml(plain: string): string {
   return plain.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
 }
@@ -17,9 +16,7 @@ export function codeBlock(title: string, code: string): string {
   return figure(title, title, pre(title, code));
 }
 
-/**
- * Returns a figure with one or more code blocks. A button copies the code block that is visible.
- */
+/** Returns a figure with one or more code blocks. Its button copies the one that is visible. */
 export function figure(name: string, caption: string, content: string): string {
   return `<figure class="code">
 <figcaption>${caption}<button type="button" class="copy" aria-label="Copy: ${name}">Copy</button></figcaption>
@@ -27,10 +24,7 @@ ${content}
 </figure>`;
 }
 
-/**
- * Returns a code block. It is focusable, because a block that scrolls must be reachable by
- * keyboard.
- */
+/** Returns a code block. It is focusable, so that the keyboard can scroll it. */
 export function pre(label: string, code: string): string {
   return `<pre tabindex="0" role="group" aria-label="${label}">${coloured(code)}</pre>`;
 }
@@ -47,10 +41,7 @@ function coloured(code: string): string {
   return html;
 }
 
-/**
- * Returns a table row whose first cell is its header. All cells must be HTML, because they are not
- * escaped.
- */
+/** Returns a table row whose first cell is its header. The cells must be HTML: none is escaped. */
 export function row(header: string, ...cells: readonly string[]): string {
   return `<tr><th scope="row">${header}</th>${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr>`;
 }

@@ -1,8 +1,6 @@
 import { figure, pre } from './markup.js';
 
-/**
- * Returns the request samples of an operation, by language. `%base%` stands for the base address.
- */
+/** Returns the request samples by language. `%base%` stands for the base address. */
 function samplesOf(method: string, path: string): Readonly<Record<string, string>> {
   return {
     curl: `curl -i${method === 'GET' ? '' : ` -X ${method}`} \\

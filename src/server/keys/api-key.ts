@@ -18,18 +18,12 @@ export function createApiKey(): string {
   return body + checksum(body);
 }
 
-/**
- * Returns whether the text has the form and the checksum of an API key. Does not check whether the
- * key was ever issued.
- */
+/** Returns whether the text has the form and checksum of a key, which may never have been issued. */
 export function isApiKey(text: string): boolean {
   return API_KEY.test(text) && text.endsWith(checksum(text.slice(0, -CHECKSUM_LENGTH)));
 }
 
-/**
- * Returns the SHA-256 of a key in hex, which is stored instead of the key. A password would need
- * salt and a slow hash. A key does not, because it is random.
- */
+/** Returns the SHA-256 of a key in hex. A random key needs neither salt nor a slow hash. */
 export function keyDigest(apiKey: string): string {
   return hash('sha256', apiKey, 'hex');
 }

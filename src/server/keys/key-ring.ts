@@ -6,23 +6,18 @@ import { type KeyPlan, toPlan } from './key-plan.js';
 import type { KeyRecord } from './key-record.js';
 
 /**
- * The API keys of the program. Tables store the digest of each key. The text of a key is not
- * stored. It is only in memory, while the key is in use.
+ * The API keys of the program. Only the digest of a key is stored. Its text is in memory while the
+ * key is in use.
  */
 export interface KeyRing extends Omit<KeyReads, 'byDigest'>, Pick<KeyWrites, 'setPlan'> {
-  /**
-   * Returns the id and the plan of a key, or `undefined` if it is malformed, unknown or revoked.
-   */
+  /** Returns the id and plan of a key, or `undefined` if it is malformed, unknown or revoked. */
   authenticate(apiKey: string): Principal | undefined | Promise<Principal | undefined>;
   /** Returns whether the key was valid when it was last looked up. See `AdmissionOptions`. */
   isKnownKey(apiKey: string): boolean;
   /** Issues a key. The result contains the key's text, which is not stored. */
   create(plan: KeyPlan, name?: string): Promise<IssuedKey>;
   revoke(id: string): Promise<KeyChange>;
-  /**
-   * Replaces the text of a key, and refuses the old text. The id, the plan and the used quotas
-   * stay.
-   */
+  /** Replaces the text of a key and refuses the old text. The id, plan and used quotas stay. */
   rotate(id: string): Promise<IssuedKey | Exclude<KeyChange, 'changed'>>;
 }
 
@@ -69,9 +64,9 @@ const REMEMBERED_KEYS = 10_000;
 const TRUSTED_MS = 900;
 
 /**
- * Creates a key ring over a table. Keys in use are authenticated from memory: a look-up there takes
- * 0.1 µs. Each of them is looked up again about once a second, so that a change takes effect within
- * a second. If the look-up fails, the call rejects, so that no valid key is reported as unknown.
+ * Creates a key ring over a table. Keys in use are authenticated from memory, in 0.1 µs. Each is
+ * looked up again about once a second, so that a change takes effect within a second. If a look-up
+ * fails, the call rejects, so that no valid key is reported as unknown.
  */
 export function createKeyRing(
   reads: KeyReads,

@@ -42,10 +42,7 @@ function changeOf(assignment: string): string {
     SELECT (SELECT count(*) FROM changed)::text AS changed, ${WAIT_FOR_DISK} FROM found`;
 }
 
-/**
- * Creates a key ring in the program's tables, which any number of processes may share. The caller
- * owns the pool.
- */
+/** Creates a key ring in PostgreSQL, which many processes may share. The caller owns the pool. */
 export function createPostgresKeyRing(
   pool: PostgresClient,
   clock: Pick<Clock, 'nowMs'> = createSystemClock(),

@@ -1,12 +1,9 @@
-/** Returns the base address of the service on a socket: `http://127.0.0.1:8080/v1`. */
+/** Returns the base address of the service: `http://127.0.0.1:8080/v1`. */
 export function baseAddress({ address, port }: { address: string; port: number }, basePath: string): string {
   return `http://${address.includes(':') ? `[${address}]` : address}:${port}${basePath}`;
 }
 
-/**
- * Returns the address at which this machine can reach the service. A server can listen on all
- * addresses (0.0.0.0), but a client cannot connect to all addresses.
- */
+/** Replaces the address of all interfaces, such as 0.0.0.0, with one that a client can connect to. */
 export function localAddress(url: string): string {
   return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
 }

@@ -9,7 +9,7 @@ export interface ConnectionLimits {
   readonly most: number;
   /** The maximum number of connections of one address. */
   readonly mostPerAddress: number;
-  /** A connection is closed after this time without a request, or at most twice this time. */
+  /** An idle connection is closed after this time, at the latest after twice this time. */
   readonly idleMs: number;
 }
 
@@ -19,7 +19,7 @@ interface Connection {
   newest: ServerResponse | undefined;
   /** `newest` as of the last sweep. */
   swept: ServerResponse | undefined;
-  /** Whether the last reply was charged to a key. `undefined` while the first key is looked up. */
+  /** Whether the last charge was to a key. `undefined` before the first charge. */
   hasKey: boolean | undefined;
 }
 
@@ -30,7 +30,7 @@ interface Connection {
  * keyless connection, the new one is closed.
  */
 export function createConnections({ most, mostPerAddress, idleMs }: ConnectionLimits) {
-  /** All connections. Both maps are ordered, oldest first. */
+  /** Both maps are ordered, oldest first. */
   const open = new Map<Socket, Connection>();
   const byAddress = new Map<string, Set<Connection>>();
   let sweeping: NodeJS.Timeout | undefined;
@@ -100,15 +100,15 @@ export function createConnections({ most, mostPerAddress, idleMs }: ConnectionLi
     },
 
     /**
-     * Records the newest request of a connection. Its response is the last one that is pending,
-     * because responses are sent in the sequence of their requests.
+     * Records the newest request of a connection. Its response is sent last, because responses are
+     * sent in the order of their requests.
      */
     recordRequest(socket: Socket, response: ServerResponse): void {
       const connection = open.get(socket);
       if (connection !== undefined) connection.newest = response;
     },
 
-    /** Records who was charged for the newest request that has a reply. */
+    /** Records who was charged for a request. */
     recordReply({ socket }: NodeRequest, { charged }: Reply): void {
       const connection = open.get(socket);
       // Without a decision of the limiter, it is unknown whether the key is valid.
@@ -117,8 +117,8 @@ export function createConnections({ most, mostPerAddress, idleMs }: ConnectionLi
 
     /**
      * Closes each connection after its pending responses. The last of them has `Connection: close`,
-     * unless it has already begun. A connection without any is closed after `lingerMs`, because a
-     * request could be on its way, and stays open for a first request that has begun to arrive.
+     * unless it has already begun. A connection without any is closed after `lingerMs`, unless a
+     * request arrives by then.
      */
     closeAll(lingerMs: number): void {
       for (const connection of open.values()) {

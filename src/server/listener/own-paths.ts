@@ -5,10 +5,7 @@ import type { DocsFile } from '../docs/files.js';
 
 const ALLOW = 'GET, HEAD';
 
-/**
- * Constant responses: redirections to the documentation page, and an empty icon, which browsers
- * cache for a week.
- */
+/** Redirections to the documentation page, and an empty icon, which browsers cache for a week. */
 const FIXED: readonly (readonly [path: string, OpenPath])[] = [
   ['/', redirection('docs')],
   ['/docs/', redirection('../docs')],

@@ -57,8 +57,8 @@ const SERVER_OPTIONS = {
 /** How long an idle connection stays open. */
 const KEEP_ALIVE_MS = 15 * SECOND_MS;
 /**
- * The same behind a proxy. It is longer than the 60 s after which a proxy closes an idle connection.
- * Otherwise the proxy could send a request while this server closes the connection.
+ * The same behind a proxy: longer than the 60 s after which most proxies close an idle connection.
+ * Otherwise a proxy could send a request while this server closes the connection.
  */
 const PROXY_KEEP_ALIVE_MS = 65 * SECOND_MS;
 /** A connection without any activity for this long is closed. */
@@ -109,7 +109,7 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
   const handler = nodeHandler(service, { clientAddress, onReply: connections.recordReply });
 
   function clientAddress(request: NodeRequest): string | undefined {
-    // Node.js would have to create the object `headers` first.
+    // Reads `rawHeaders`, because Node.js creates `headers` only when it is first read.
     const isForwarded = (text: string) => text.length === 15 && text.toLowerCase() === 'x-forwarded-for';
     if (isDirect && !isWarned && request.rawHeaders.some(isForwarded)) {
       isWarned = true;

@@ -17,7 +17,6 @@ export interface Log {
 
 export type LogFields = Readonly<Record<string, string | number | undefined>>;
 
-/** The method of a stream that the log uses. */
 export interface LogStream {
   write(text: string, written: () => void): unknown;
 }
@@ -27,10 +26,7 @@ export interface LogStream {
  * mixed with the writes of other processes.
  */
 const PIPE_BYTES = 4_096;
-/**
- * The same for a file. It is larger, because a file accepts a piece of any size whole, and fewer
- * writes take less time.
- */
+/** The size of a batch for a file, which accepts any write whole. Fewer writes take less time. */
 const FILE_BYTES = 65_536;
 
 /** How much can wait while nobody reads the log. Further lines are dropped. */

@@ -7,10 +7,9 @@ const SERVER_OPTIONS = { headersTimeout: 5_000, requestTimeout: 5_000, connectio
 const MOST_CONNECTIONS = 4;
 
 /**
- * Creates a server that responds to `/metrics` with the result of `text`. An error is an Error
- * object, unless Node.js itself refuses the request. The caller must call `listen`, with a port that
- * clients of the service cannot reach. Concurrent requests share one call of `text`. A connection is
- * closed after one response, and nothing that the client has pipelined is read.
+ * Creates a server that responds to `/metrics` with the result of `text`. Concurrent requests share
+ * one call of `text`. The caller must call `listen`, with a port that clients of the service cannot
+ * reach. A connection is closed after one response, and pipelined requests are not read.
  */
 export function createMetricsServer(text: () => Promise<string>): Server {
   let pending: Promise<string> | undefined;
@@ -22,7 +21,6 @@ export function createMetricsServer(text: () => Promise<string>): Server {
     return pending;
   }
 
-  /** Returns the error code of a request that must be refused, otherwise `undefined`. */
   function refusalOf({ method, target, fault }: ReadRequest): ErrorCode | undefined {
     if (fault !== undefined) return fault;
     if (target?.split('?', 1)[0] !== '/metrics') return 'route_not_found';

@@ -8,10 +8,7 @@ import { onReplies } from '../log/replies.js';
 
 export type Prometheus = typeof import('prom-client');
 
-/**
- * Loads the library of the metrics, if it is installed. It is optional, because most programs have
- * no metrics port.
- */
+/** Loads the library of the metrics. It is optional, because most programs have no metrics port. */
 export function loadPrometheus(): Promise<Prometheus | undefined> {
   return ifInstalled(import('prom-client'));
 }
@@ -27,11 +24,7 @@ export interface Metrics {
 const MODES: readonly LimiterMode[] = ['shared', 'local', 'open', 'closed'];
 const STATES: readonly BackendState[] = ['ok', 'degraded', 'unavailable'];
 const WRITES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
-/**
- * The upper bounds of the durations, in seconds. The first is 0.1 ms, because a typical request
- * takes less with orders and quotas in memory. The last is the longest time that a request may
- * take.
- */
+/** Upper bounds of durations. With all parts in memory, a typical request is faster than the first. */
 const SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 /**

@@ -16,16 +16,13 @@ export interface Guide {
   readonly showsKeys: boolean;
 }
 
-/**
- * The name of curl in a shell. In Windows PowerShell, `curl` is another command, and `curl.exe`
- * works there and in cmd.exe.
- */
+/** In Windows PowerShell, `curl` is another command. `curl.exe` works there and in cmd.exe. */
 const CURL = process.platform === 'win32' ? 'curl.exe' : 'curl';
 
 /**
  * Fills a new storage with sample orders and demo keys, and prints the keys. If there are no keys,
- * prints how to create one. On a terminal also prints the address of the documentation. Everything
- * goes to stderr, because stdout may be a log, which must never contain a key.
+ * prints how to create one. On a terminal, or with demo keys, prints the address of the
+ * documentation. Uses stderr, because stdout may be a log, which must never contain a key.
  */
 export async function greet({ isNew, orders, keys, name }: ServerStorage, guide: Guide): Promise<void> {
   const { url, createKey, hasSample, showsKeys } = guide;
@@ -50,7 +47,7 @@ async function createDemoKeys(keys: KeyRing, url: string | undefined): Promise<r
   const shown = issued.map(({ plan, key }) => `  ${plan.name.padEnd(8)}  ${key}`);
   const lines = ['Demo keys, which are not shown again:', '', ...shown, ''];
   if (url === undefined) return lines;
-  // The command lines use double quotes, because cmd.exe supports no other quotes.
+  // cmd.exe accepts only double quotes.
   const authorization = `-H "Authorization: Bearer ${issued[0]?.key}"`;
   const list = `${url}/store/orders`;
   const pending = SAMPLE_ORDERS.findLast(({ status }) => status === 'pending')?.id;
@@ -64,10 +61,7 @@ async function createDemoKeys(keys: KeyRing, url: string | undefined): Promise<r
   ];
 }
 
-/**
- * The orders of a new database, so that there is something to list and to cancel. One id is above
- * 2^53, so that a client that rounds ids is noticed.
- */
+/** The orders of a new database. One id is above 2^53, to expose a client that rounds ids. */
 const SAMPLE_ORDERS: readonly OrderInput[] = [
   { id: 1, petId: 101, quantity: 1, shipDate: '2026-01-05T09:30:00Z', complete: true, status: 'shipped' },
   { id: 2, petId: 102, quantity: 2, shipDate: '2026-01-07T14:00:00Z', complete: true, status: 'shipped' },

@@ -6,10 +6,7 @@ import { messageOf } from '../log/message-of.js';
 
 const PATIENCE_MS = 3_000;
 
-/**
- * Checks whether the server with these settings is healthy. With `isReadiness`, checks whether it
- * is ready.
- */
+/** Checks whether the server is healthy or, with `isReadiness`, whether it is ready. */
 export async function checkHealth(
   { host, port }: { readonly host: string; readonly port: number | string },
   isReadiness: boolean,

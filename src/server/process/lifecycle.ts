@@ -19,10 +19,7 @@ export function processLifecycle(log: Log): Lifecycle {
 /** The messages from a worker to its primary. The primary sends only `drain` to a worker. */
 export type WorkerMessage = { readonly listening: LogFields } | { readonly failed: string };
 
-/**
- * The environment variable with the worker's number. A replacement gets the number of the worker
- * that it replaces.
- */
+/** The environment variable with the worker's number. A replacement gets the same number. */
 export const WORKER_VARIABLE = 'STORE_ORDERS_WORKER';
 
 /** A worker: one of several processes that serve under a primary. */

@@ -18,9 +18,8 @@ const ADVICE: Readonly<Record<string, string>> = {
 /** Resolves to the reason why the server cannot listen, or to `undefined` once it listens. */
 export async function listen(server: Server, { host, port, flag }: Place): Promise<string | undefined> {
   const isSocket = typeof port === 'string';
-  // The old socket is removed before the only call of `listen`. A second call after a failure is
-  // not possible, because workers share a socket only if they call `listen` equally often. If the
-  // old socket cannot be removed, `listen` reports that it is in use.
+  // The old socket is removed before `listen`, not after a failure: workers share a socket only if
+  // they call `listen` equally often. If the old one stays, `listen` reports that it is in use.
   if (isSocket && (await isLeftOver(port))) await rm(port, { force: true }).catch(() => {});
   const error = await tryToListen(server, isSocket ? { path: port } : { host, port });
   if (error === undefined) return undefined;

@@ -11,17 +11,14 @@ import { firstSignal } from './signals.js';
 
 /** The shortest time between two starts of a worker. */
 const RESTART_MS = 1_000;
-/**
- * How long a worker may take to stop before it is killed. It is longer than a server takes to
- * drain.
- */
+/** A worker that takes longer to stop is killed. A server needs less time to drain. */
 const STOP_MS = 9_000;
 
 /**
  * Runs the program in several workers with this process's arguments, on one port. This process
  * accepts the connections and hands them to the workers. It replaces a worker that exits. At a
- * signal, it stops accepting connections. Each worker then finishes the requests on the connections
- * that it has been handed, and exits.
+ * signal, it stops accepting connections. Each worker then finishes the requests on its
+ * connections, and exits.
  */
 export async function runPrimary(settings: Settings, log: Log): Promise<CommandResult> {
   const { workers: count, host, metricsPort } = settings;

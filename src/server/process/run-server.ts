@@ -39,8 +39,7 @@ export async function runServer(
       await data.close();
     } catch (error) {
       log.error('database not closed', { error: messageOf(error) });
-      // A thread that waits for a disk would keep Node.js from exiting, so the process kills
-      // itself.
+      // Node.js would not exit while a thread waits for a disk.
       process.once('exit', () => process.kill(process.pid, 'SIGKILL'));
     }
   }
@@ -66,8 +65,7 @@ export async function runServer(
       basePath: settings.basePath,
       addressPlan: addressPerMinute(settings.addressPerMinute),
       trustProxy: settings.trustProxy,
-      // Clients of a unix socket have no addresses, so the limit per address would count all of
-      // them together.
+      // Clients of a unix socket have no address, so all would share the limit of one.
       maxConnectionsPerAddress: typeof port === 'string' ? 0 : settings.maxConnectionsPerAddress,
       corsOrigins: settings.corsOrigin,
       backends,

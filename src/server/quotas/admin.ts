@@ -7,17 +7,11 @@ import type { QuotaTable } from './table.js';
 
 /** Reads and changes the quotas of keys from outside the process that counts them. */
 export interface QuotaAdmin extends Pick<RedisLimiter, 'peek' | 'reset' | 'ban' | 'unban'> {
-  /**
-   * The name of the place where quotas are counted. A server that counts elsewhere ignores changes
-   * made here.
-   */
+  /** Names where quotas are counted. A server that counts elsewhere ignores changes made here. */
   readonly place: string;
 }
 
-/**
- * Creates a {@link QuotaAdmin} for the storage in which a server saves its quotas. The server
- * applies a change within a second.
- */
+/** Creates a {@link QuotaAdmin} for saved quotas. A server applies a change within a second. */
 export function savedQuotaAdmin({ name: place, quotas }: QuotaStorage<QuotaTable>): QuotaAdmin {
   const table = present(quotas);
   return {
@@ -38,9 +32,8 @@ export function savedQuotaAdmin({ name: place, quotas }: QuotaStorage<QuotaTable
 const PATIENCE_MS = 5_000;
 
 /**
- * Creates a {@link QuotaAdmin} for the Redis server that counts the quotas. Redis applies a change
- * immediately. A running server can refuse a key for up to another second, because it caches
- * refusals.
+ * Creates a {@link QuotaAdmin} for Redis, which applies a change immediately. A running server may
+ * refuse the key for up to another second, because it caches refusals.
  */
 export function redisQuotaAdmin({ send }: RedisConnection, place: string): QuotaAdmin {
   const { peek, reset, ban, unban } = createRedisLimiter({ send, onBackendError: 'closed', deadlineMs: PATIENCE_MS });

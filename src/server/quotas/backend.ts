@@ -25,9 +25,7 @@ export type OpenedCounting =
   | { readonly ok: true; readonly counting: Counting }
   | { readonly ok: false; readonly message: string };
 
-/**
- * Starts to count quotas: in Redis if the settings name a Redis server, otherwise in this process.
- */
+/** Counts quotas in Redis if the settings name a Redis server, otherwise in this process. */
 export async function openCounting(
   { redisUrl: address }: Pick<Settings, 'redisUrl'>,
   storage: QuotaStorage,
@@ -77,7 +75,7 @@ async function countInMemory({ quotas }: QuotaStorage, log: Log): Promise<Counti
 
 /**
  * Counts in Redis, together with all other servers. While Redis fails, even at the start, counts in
- * this process only. Throws if the driver is not installed.
+ * this process only. Rejects if the driver is not installed.
  */
 async function countInRedis(address: RedisAddress, log: Log): Promise<Counting> {
   // Redis is imported here, so that a server that counts in memory starts sooner.
@@ -93,15 +91,14 @@ async function countInRedis(address: RedisAddress, log: Log): Promise<Counting> 
       else log.error('quotas counted in this process only', { redis: address.name, error: messageOf(error) });
     },
   });
-  // If Redis is not connected, calls fail at once. After some of them, the limiter counts in this
-  // process, and `onMode` logs the change.
+  // While Redis is not connected, calls fail at once. After some failures, the limiter counts in
+  // this process, and `onMode` logs the change.
   while (limiter.mode === 'shared' && !redis.isConnected()) await limiter.peek('', PLANS.free);
   return {
     limiter,
     name: address.name,
     mode: () => limiter.mode,
-    // The limiter notices a lost connection only when a call fails, so the connection is checked
-    // here as well.
+    // The limiter notices a lost connection only when a call fails.
     state: () => (limiter.mode === 'shared' && redis.isConnected() ? 'ok' : 'degraded'),
     async close() {
       redis.close();

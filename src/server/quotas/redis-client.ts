@@ -14,8 +14,8 @@ const CONNECT_MS = 2_000;
 const RETRY_MS = { first: 50, longest: 1_000 };
 
 /**
- * Waits for the first connection or the first failure, at most {@link CONNECT_MS}. Rejects if the
- * driver is not installed.
+ * Connects to Redis. Resolves after the first connection, the first failure or {@link CONNECT_MS}.
+ * Rejects if the driver is not installed.
  */
 export async function connectRedis(address: RedisAddress): Promise<RedisConnection> {
   const client = await createClient(address);
@@ -32,8 +32,8 @@ export async function connectRedis(address: RedisAddress): Promise<RedisConnecti
     });
     setTimeout(resolve, CONNECT_MS).unref();
   });
-  // A server of a cluster has only a part of the keys. It must count none of them: if it counted
-  // its part, the wrong setting would hardly be noticed.
+  // Whether the server turned out to be one node of a cluster. It is then not used at all: if it
+  // counted its own part of the keys, the wrong setting would hardly be noticed.
   let isOneOfMany = false;
   const isConnected = () => client.status === 'ready' && !isOneOfMany;
 
@@ -55,10 +55,7 @@ export async function connectRedis(address: RedisAddress): Promise<RedisConnecti
   };
 }
 
-/**
- * Returns the first word of an error reply, which is the error's code (Redis protocol, simple
- * errors).
- */
+/** Returns the code of an error, the first word of the reply (Redis protocol, simple errors). */
 function replyCode(error: unknown): string | undefined {
   return messageOf(error).split(' ', 1)[0];
 }
@@ -104,10 +101,7 @@ async function createClient({ nodes, db, tls, username, password }: RedisAddress
   });
 }
 
-/**
- * Hides the password in an error message. When an old Redis server does not know a command, it
- * repeats the command's arguments in the message.
- */
+/** Hides the password. An old Redis repeats the arguments of an unknown command in its error. */
 function withoutPassword(message: string, { password }: RedisAddress): string {
   return password === undefined ? message : message.replaceAll(password, '***');
 }

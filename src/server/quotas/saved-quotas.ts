@@ -46,8 +46,8 @@ export interface SavedLimiter extends Pick<StatefulLimiter, 'take'> {
 }
 
 /**
- * Loads the saved quotas of all keys, or only of `onlyKeyId`, into the limiter, so that a restart does
- * not refill a quota. From then on, tracks which keys have changed. `clock` is the limiter's clock.
+ * Loads the saved quotas of all keys, or only of `onlyKeyId`, into the limiter. From then on,
+ * tracks which keys have changed. `clock` is the clock of the limiter.
  */
 export async function withSavedQuotas(
   limiter: StatefulLimiter,
@@ -60,7 +60,7 @@ export async function withSavedQuotas(
 
   async function applyRequests(): Promise<void> {
     for (const { seq, keyId, request } of await table.pending()) {
-      // A change stays in the table until it can be removed, but it must be applied only once.
+      // A change stays in the table until the next successful `save`, but is applied only once.
       if (seq <= appliedSeq) continue;
       appliedSeq = seq;
       unsaved.add(keyId);
@@ -72,7 +72,6 @@ export async function withSavedQuotas(
 
   function ban(keyId: string, untilMs: number): void {
     const leftMs = untilMs - clock.nowMs() - clock.utcOffsetMs();
-    // A ban that has less than a millisecond left is not applied.
     if (leftMs >= 1) limiter.ban(keyId, Math.ceil(leftMs));
   }
 

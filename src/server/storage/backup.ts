@@ -6,10 +6,7 @@ import { type CommandResult, done, failed } from '../command-result.js';
 import { randomBase62 } from '../keys/api-key.js';
 import { checkContents, withUnmigratedFile } from './existing-file.js';
 
-/**
- * Copies a database to a new file. The file gets its name only when the copy is complete and on
- * disk.
- */
+/** Copies a database to a new file, which gets its name only when it is complete and on disk. */
 export function backUp(file: string, target: string): CommandResult {
   const isTaken = () => lstatSync(target, { throwIfNoEntry: false }) !== undefined;
   const taken = failed(`${target} already exists; name a new file, because a backup overwrites nothing`);
@@ -23,8 +20,7 @@ export function backUp(file: string, target: string): CommandResult {
 
 /**
  * Copies a database to a file beside the target, checks the copy, and runs `work` on it. Removes
- * the copy afterwards. If the process is killed, the copy remains, under a name that ends with
- * `.partial`.
+ * the copy afterwards. A killed process leaves it, under a name that ends with `.partial`.
  */
 export function withCopy(file: string, target: string, work: (copy: string) => CommandResult): CommandResult {
   const copy = resolve(`${target}.${randomBase62(8)}.partial`);
@@ -56,10 +52,7 @@ function isOfSource(error: unknown): boolean {
   return isResult(error, 'busy') || isResult(error, 'damaged') || isResult(error, 'not_a_database');
 }
 
-/**
- * Renames the copy to the target in one step that survives a power cut. Returns the size of the
- * file.
- */
+/** Renames the copy in one step that survives a power cut. Returns the size of the file in bytes. */
 export function putInPlace(copy: string, target: string): number {
   renameSync(copy, target);
   try {

@@ -46,7 +46,7 @@ export function checkKind(file: string): void {
  * database has at most one page, because it gets its tables later, with a write-ahead log.
  */
 export function hasForeignJournal(file: string): boolean {
-  // The size comes first, because another process may be creating the database.
+  // Reads the size before the journal, because another process may be creating the database.
   const bytes = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   let journal: Buffer;
   try {
@@ -54,8 +54,8 @@ export function hasForeignJournal(file: string): boolean {
   } catch {
     return false;
   }
-  // If the journal is complete, it begins with the magic number, and then has the number of pages
-  // before the transaction and the size of a page (SQLite file format, section 3).
+  // A journal has the number of pages before the transaction at byte 16, and the size of a page at
+  // byte 24 (SQLite file format, section 3). SQLite ignores a journal that begins with 0.
   if (journal.length < 28 || journal[0] === 0) return false;
   return journal.readUInt32BE(16) === 0 && bytes > journal.readUInt32BE(24);
 }

@@ -14,10 +14,7 @@ export async function openStorage({ db, databaseUrl }: StorageSettings, create: 
   return openSqliteStorage(db, { create });
 }
 
-/**
- * Opens the storage for a server. Only one server can open a SQLite file, because two servers would
- * overwrite each other's quotas.
- */
+/** Opens the storage for a server. Locks a SQLite file, so that no second server opens it. */
 export async function openServerStorage({ db, databaseUrl }: StorageSettings): Promise<OpenOutcome<ServerStorage>> {
   if (databaseUrl !== undefined) return openPostgres(databaseUrl, { create: true, limitsStatementTime: true });
   const open = openServerSqliteStorage(db);

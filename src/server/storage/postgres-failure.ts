@@ -1,10 +1,7 @@
 import { codeOf, holdConnection, type PostgresPool } from '../../databases/postgres/client.js';
 import { messageOf } from '../log/message-of.js';
 
-/**
- * Explanations for an operator of errors whose message has none. Each property is an error code of
- * Node.js or PostgreSQL (SQLSTATE).
- */
+/** Causes for an operator, by the error code of Node.js or PostgreSQL (SQLSTATE). */
 const CAUSES: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'no PostgreSQL server accepts connections there',
   ENOENT: 'there is no such file or socket',

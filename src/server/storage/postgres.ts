@@ -10,10 +10,7 @@ import { explain, withExplainedErrors } from './postgres-failure.js';
 import type { OpenOutcome, Storage } from './storage.js';
 
 export interface PostgresStorageOptions {
-  /**
-   * Creates missing tables. Without this option, missing tables are an error, so that a wrong
-   * database does not look empty.
-   */
+  /** Creates missing tables. Otherwise they are an error: a wrong database would look empty. */
   readonly create?: boolean;
   /** Limits the time of each statement. A server needs this, because its clients wait. */
   readonly limitsStatementTime?: boolean;
@@ -23,10 +20,7 @@ export interface PostgresStorageOptions {
 const CONNECTIONS = 12;
 const CONNECT_MS = 2_000;
 const STATEMENT_MS = 5_000;
-/**
- * How long to wait for a reply of PostgreSQL. PostgreSQL's own limit is shorter, so that PostgreSQL
- * stops the statement first, with an error that has more details.
- */
+/** Longer than the limit of PostgreSQL itself, whose error has more details. */
 const ANSWER_MS = STATEMENT_MS + 1_000;
 
 type Driver = Pick<typeof import('pg'), 'Client' | 'Pool'>;
@@ -57,10 +51,7 @@ export async function openPostgresStorage(url: string, options: PostgresStorageO
   }
 }
 
-/**
- * Returns the URL of a database without user, password and parameters. For a unix socket, the host
- * is its directory.
- */
+/** Returns the URL without user, password and parameters. A unix socket's directory is the host. */
 function nameOf({ host, port, database }: Client): string {
   const shownHost = host.includes(':') ? `[${host}]` : encodeURIComponent(host);
   return `postgres://${shownHost}:${port}/${encodeURIComponent(database ?? '')}`;
@@ -87,11 +78,9 @@ async function prepareTables(client: Client, { create }: PostgresStorageOptions)
 
 function openPool(driver: Driver, config: ClientConfig, { limitsStatementTime }: PostgresStorageOptions): Pool {
   const limits = limitsStatementTime === true ? { statement_timeout: STATEMENT_MS, query_timeout: ANSWER_MS } : {};
-  // Without `allowExitOnIdle`, an idle connection to a PostgreSQL server that has stopped
-  // responding would keep this process alive.
+  // Without `allowExitOnIdle`, an idle connection to a server that hangs keeps the process alive.
   const pool = new driver.Pool({ ...config, ...limits, max: CONNECTIONS, allowExitOnIdle: true });
-  // This error means that an idle connection has ended. If the cause persists, the next query
-  // reports it.
+  // An idle connection has ended. If the cause persists, the next query reports it.
   pool.on('error', () => {});
   return pool;
 }
@@ -108,15 +97,12 @@ function storageOf(pool: Pool, name: string): Storage {
     name,
     orders,
     keys,
-    // Other processes may use the database, so it is never treated as new: no sample orders are
-    // added to it.
+    // Other processes may use the database, so it never gets sample orders.
     isNew: false,
     importRecords: (batches, replace) => importRecords(explained.connect, batches, replace),
     records: () => readRecords(explained.connect),
 
-    /**
-     * Looks up an order and a key that do not exist, because a list would read every order.
-     */
+    /** Looks up an order and a key that do not exist, because a list would read every order. */
     state: () => Promise.all([orders.get(0n), keys.get('')]).then(() => 'ok'),
 
     close,

@@ -17,7 +17,7 @@ const PROGRAM_SCHEMA: Schemas = {
 
 export const SCHEMAS: Schemas = { ...ORDERS_SCHEMA, ...PROGRAM_SCHEMA };
 
-/** The objects over the tables of the program that its workers host. */
+/** The objects that a worker hosts over the tables of the program. */
 export interface ProgramParts extends OrderParts {
   readonly keys: KeyTable;
   readonly quotas: SavedQuotas;

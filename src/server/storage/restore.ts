@@ -11,7 +11,7 @@ import { lockForServer } from './server-lock.js';
 
 /**
  * Replaces a database with a copy of a backup, and removes the log and the journal of the old
- * database. The backup is checked before anything is changed. It is not removed.
+ * database. The backup is checked first, and kept.
  */
 export function restore(backup: string, file: string): CommandResult {
   if (!existsSync(backup)) return failed(`there is no backup ${backup}`);
@@ -34,10 +34,9 @@ export function restore(backup: string, file: string): CommandResult {
 
 /**
  * Removes the log and the journal of the old database, because SQLite would apply them to the new
- * one. Before that, SQLite applies them to the old database, which is then complete if the restore
- * is interrupted. If the old database is damaged or has a foreign journal, they are only removed.
- * Returns `false` if the database is in use. Throws an error that calls the database `name` if it
- * belongs to another program.
+ * one. Unless the old database is damaged or has a foreign journal, SQLite applies them to it
+ * first, so that it is complete if the restore is interrupted. Returns `false` if the database is
+ * in use. If it belongs to another program, throws an error that calls it `name`.
  */
 function endLog(file: string, name: string): boolean {
   if (existsSync(file) && !hasForeignJournal(file)) {
@@ -45,8 +44,7 @@ function endLog(file: string, name: string): boolean {
     try {
       isOurs(database);
       const [row] = prepare(database, 'PRAGMA journal_mode = DELETE').all();
-      // SQLite removes the log only if this is the only connection. Otherwise the log stays, and no
-      // error is thrown.
+      // With other connections, SQLite keeps the log and throws no error.
       if (row?.['journal_mode'] !== 'delete') return false;
       database.exec('BEGIN EXCLUSIVE; ROLLBACK');
     } catch (error) {

@@ -3,8 +3,8 @@ import { openSqliteDatabase } from '../../databases/sqlite/driver.js';
 import { isResult } from '../../databases/sqlite/failure.js';
 
 /**
- * The suffix of the lock file beside a database. The lock file stays empty. It is not removed while
- * the database exists. Otherwise, two servers could lock two different files.
+ * The suffix of the lock file beside a database. The lock file stays as long as the database,
+ * because two servers could otherwise lock two different files.
  */
 export const LOCK_SUFFIX = '-server';
 

@@ -24,10 +24,7 @@ export interface SqliteStorage extends Storage {
 
 export const IN_MEMORY = ':memory:';
 
-/**
- * A server checks every page of a database up to this size before it starts. The check takes 0.2 s
- * for a million orders (42 MB).
- */
+/** A server checks files up to this size when it starts. A million orders (42 MB) take 0.2 s. */
 const LARGEST_CHECKED_BYTES = 256 * 2 ** 20;
 
 /**
@@ -59,7 +56,7 @@ function createAndOpen<Opened extends ServerStorage>(
   let isNew = file === IN_MEMORY;
   try {
     if (create && !isNew && !existsSync(file)) {
-      // The operator could not put the old file back without losing what is in the new one.
+      // The old file could not be put back without losing what is in the new one.
       if (hasServer(file)) throw new Error('it was moved away from a running server; put it back, or stop the server');
       isNew = createPrivately(file);
     }

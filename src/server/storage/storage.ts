@@ -10,9 +10,7 @@ export interface ServerStorage {
   readonly name: string;
   readonly orders: OwnedOrderStore;
   readonly keys: KeyRing;
-  /**
-   * The saved quotas. Absent if the storage is PostgreSQL, because Redis then counts the quotas.
-   */
+  /** Absent if the storage is PostgreSQL, because Redis then counts the quotas. */
   readonly quotas?: SavedQuotas;
   /** True if opening has created the storage and no other process can have used it. */
   readonly isNew: boolean;
@@ -28,9 +26,7 @@ export interface Storage extends ServerStorage {
   readonly quotas?: QuotaTable;
   /** Returns every order, ascending by id, from one snapshot. */
   records(): Iterable<readonly OrderRecord[]> | AsyncIterable<readonly OrderRecord[]>;
-  /**
-   * Stores all records or none of them. Only a few batches are in memory at a time.
-   */
+  /** Stores all records or none of them. Only a few batches are in memory at a time. */
   importRecords(batches: AsyncIterable<readonly ImportedRecord[]>, replace: boolean): Promise<ImportOutcome>;
 }
 

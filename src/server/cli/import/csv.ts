@@ -5,15 +5,15 @@ import { ImportMistake } from './lines.js';
 /** The first line of an exported CSV file (RFC 4180). */
 export const CSV_HEAD = ORDER_FIELDS.join(',');
 
-/** Prints one row. No field needs quotes: all are numbers, date-times, booleans or words. */
+/** Serialises one row. No field needs quotes: all are numbers, date-times, booleans or words. */
 export function serializeCsvRow(record: OrderRecord): string {
   return ORDER_FIELDS.map((column) => record[column] ?? '').join(',');
 }
 
 /**
- * Creates a function that reads one line after the other. The first line names the columns in any
- * order, and `undefined` is returned for it. An empty cell is an absent field. The function throws
- * an {@link ImportMistake}.
+ * Creates a function that reads one line per call. It returns `undefined` for the first line, which
+ * names the columns in any order. An empty cell is an absent field. Throws an
+ * {@link ImportMistake}.
  */
 export function createCsvReader(): (text: string, line: number) => Readonly<Record<string, unknown>> | undefined {
   let names: readonly string[] | undefined;
@@ -46,7 +46,6 @@ function checkColumns(names: readonly string[], line: number): void {
 
 const CELL = /(?:"((?:[^"]|"")*)"|([^",]*))(,|$)/y;
 
-/** Splits a line into cells. */
 function cellsOf(text: string, line: number): string[] {
   if (!text.includes('"')) return text.split(',');
   const cells: string[] = [];
@@ -66,10 +65,7 @@ function cellsOf(text: string, line: number): string[] {
 /** Every integer of at most this many digits is exact as a double. */
 const EXACT_DIGITS = 15;
 
-/**
- * Converts a cell to the type of its field. A cell that cannot be converted stays text, so the
- * check of the record rejects it later.
- */
+/** Converts a cell to the type of its field, if possible. The check of the record comes later. */
 function fieldOf(name: string, cell: string): unknown {
   const type = isFieldName(name) ? FIELDS[name].type : undefined;
   if (type?.name === 'boolean') return cell === 'true' || cell === 'false' ? cell === 'true' : cell;

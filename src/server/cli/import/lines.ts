@@ -1,9 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 
-/**
- * The reason why none of the orders is stored: a mistake in the input on this line, or a signal
- * that ended the import.
- */
+/** Why no order is stored: a mistake on a line of the input, or a signal that ended the import. */
 export class ImportMistake extends Error {
   override readonly name = 'ImportMistake';
   readonly line: number | undefined;
@@ -16,7 +13,7 @@ export class ImportMistake extends Error {
 
 export interface Line {
   readonly text: string;
-  /** The number of the line. */
+  /** The number of the line, starting with 1. */
   readonly line: number;
 }
 

@@ -3,10 +3,7 @@ import type { ReadStream } from 'node:fs';
 const WIDTH = 30;
 const DRAW_EVERY_MS = 100;
 
-/**
- * Draws on a terminal how much of a file of `bytes` bytes has been read. Returns a function that
- * removes the bar.
- */
+/** Draws on a terminal how much of a file has been read. Returns a function that removes the bar. */
 export function drawProgress(input: ReadStream, bytes: number): () => void {
   const { stderr } = process;
   if (!stderr.isTTY) return () => {};

@@ -8,10 +8,7 @@ import { ImportMistake, linesOf } from './lines.js';
 
 /** The number of elements of a JSON array in a batch. */
 const BATCH = 1_000;
-/**
- * Matches a blank line, which contains only white space that JSON allows. Other white space is
- * reported as a mistake.
- */
+/** Matches a blank line. White space that JSON does not allow is reported as a mistake. */
 const BLANK = /^[ \t\r]*$/;
 const BEGINS_ARRAY = /^[ \t\r]*\[/;
 
@@ -72,8 +69,8 @@ const INEXACT = /[0-9]{16}|"[ \t\r]*:[ \t\r]*(?:-0|-?[0-9]+[.eE])/;
 const NAME_END = /"[ \t\r]*:/g;
 
 /**
- * Reads a line with `JSON.parse` if that is exact, because `parseJson` takes five times as long. It
- * also reads invalid lines, and objects in which a name may come twice, to report the mistake.
+ * Reads a line with `JSON.parse` if that is exact, because `parseJson` takes five times as long.
+ * `parseJson` also reports the mistake if a line is invalid or a name comes twice.
  */
 function readJsonLine(text: string, line: number): unknown {
   if (!INEXACT.test(text)) {

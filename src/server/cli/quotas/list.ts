@@ -6,7 +6,6 @@ import { createTable } from '../table.js';
 import { readQuota, type ShownQuota, type ShownWindow } from './quota-view.js';
 import { withQuotas } from './with-quotas.js';
 
-/** A key in the list. */
 interface Row {
   readonly quota: ShownQuota;
   /** The name of the key, in quotes. */

@@ -22,10 +22,7 @@ export function withKey(
   });
 }
 
-/**
- * Runs `work` on the stored quotas. They are in Redis if the settings name a Redis server,
- * otherwise in the SQLite file.
- */
+/** Runs `work` on the quotas in Redis if the settings name a server, otherwise in the SQLite file. */
 export async function withQuotas(
   invocation: Invocation,
   work: (admin: QuotaAdmin, keys: KeyRing) => Promise<CommandResult>,

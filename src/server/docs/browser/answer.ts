@@ -55,9 +55,7 @@ function readError(text: string): { readonly code: string; readonly message: str
   return { code: 'unknown', message: 'The response is not an Error object. A proxy may have sent it.' };
 }
 
-/**
- * Renders indented and coloured JSON. It is not parsed, because that would round large integers.
- */
+/** Renders indented and coloured JSON without parsing it, which would round large integers. */
 function renderJson(json: string): HTMLElement {
   const rest = json.length - SHOWN_TEXT;
   const nodes: (Node | string)[] = [];

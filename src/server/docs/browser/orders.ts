@@ -4,7 +4,6 @@ import { make, scrollable } from './dom.js';
 
 type OnCancel = (id: string, button: HTMLButtonElement) => void;
 
-/** The maximum number of rows. */
 const SHOWN_ORDERS = 100;
 
 /**
@@ -31,10 +30,7 @@ export function renderOrders(text: string, onCancel: OnCancel): Node[] {
   return [title, scrollable('div', 'scroller', 'Orders', table)];
 }
 
-/**
- * Explains why a cancellation was refused: shows `content` below the row of the order. Removes the
- * earlier explanation of that row, if any.
- */
+/** Shows below the row of an order why its cancellation was refused. Replaces an earlier reason. */
 export function explainInRow(button: HTMLElement, content: Node | undefined): void {
   const row = button.closest('tr');
   if (row?.nextElementSibling?.classList.contains('refusal')) row.nextElementSibling.remove();
