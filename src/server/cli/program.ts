@@ -40,9 +40,9 @@ export async function runProgram(args: readonly string[], environment: Environme
     if (wantsJson) await writeText(process.stdout, `${JSON.stringify({ error: result.message })}\n`).catch(() => {});
     return code;
   }
-  const answer = wantsJson ? (result.json ?? result.text) : result.text;
+  const output = wantsJson ? (result.json ?? result.text) : result.text;
   try {
-    if (answer !== undefined) await writeText(process.stdout, `${answer}\n`);
+    if (output !== undefined) await writeText(process.stdout, `${output}\n`);
     return 0;
   } catch (error) {
     await printError(`cannot write to stdout: ${messageOf(error)}`);

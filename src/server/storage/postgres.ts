@@ -21,7 +21,7 @@ const CONNECTIONS = 12;
 const CONNECT_MS = 2_000;
 const STATEMENT_MS = 5_000;
 /** Longer than the limit of PostgreSQL itself, whose error has more details. */
-const ANSWER_MS = STATEMENT_MS + 1_000;
+const REPLY_MS = STATEMENT_MS + 1_000;
 
 type Driver = Pick<typeof import('pg'), 'Client' | 'Pool'>;
 
@@ -77,7 +77,7 @@ async function prepareTables(client: Client, { create }: PostgresStorageOptions)
 }
 
 function openPool(driver: Driver, config: ClientConfig, { limitsStatementTime }: PostgresStorageOptions): Pool {
-  const limits = limitsStatementTime === true ? { statement_timeout: STATEMENT_MS, query_timeout: ANSWER_MS } : {};
+  const limits = limitsStatementTime === true ? { statement_timeout: STATEMENT_MS, query_timeout: REPLY_MS } : {};
   // Without `allowExitOnIdle`, an idle connection to a server that hangs keeps the process alive.
   const pool = new driver.Pool({ ...config, ...limits, max: CONNECTIONS, allowExitOnIdle: true });
   // An idle connection has ended. If the cause persists, the next query reports it.

@@ -15,11 +15,11 @@ export const LOCK_SUFFIX = '-server';
  * server.
  */
 export function lockForServer(file: string): (() => void) | undefined {
-  const place = openSqliteDatabase(file + LOCK_SUFFIX);
+  const lockFile = openSqliteDatabase(file + LOCK_SUFFIX);
   try {
-    place.prepare('PRAGMA busy_timeout = 0').get();
-    place.exec('BEGIN EXCLUSIVE');
-    return () => void place.close();
+    lockFile.prepare('PRAGMA busy_timeout = 0').get();
+    lockFile.exec('BEGIN EXCLUSIVE');
+    return () => void lockFile.close();
   } catch (error) {
     if (isResult(error, 'busy')) return undefined;
     throw error;

@@ -37,8 +37,8 @@ function checkColumns(names: readonly string[], line: number): void {
   const known: readonly string[] = ORDER_FIELDS;
   const unknown = names.find((name) => !known.includes(name));
   if (unknown !== undefined) {
-    const says = `unknown column ${JSON.stringify(unknown)}; the known columns are ${ORDER_FIELDS.join(', ')}`;
-    throw new ImportMistake(line, says);
+    const message = `unknown column ${JSON.stringify(unknown)}; the known columns are ${ORDER_FIELDS.join(', ')}`;
+    throw new ImportMistake(line, message);
   }
   const twice = names.find((name, i) => names.indexOf(name) < i);
   if (twice !== undefined) throw new ImportMistake(line, `the column ${JSON.stringify(twice)} appears twice`);
@@ -53,8 +53,8 @@ function cellsOf(text: string, line: number): string[] {
   for (;;) {
     const match = CELL.exec(text);
     if (match === null) {
-      const says = 'invalid CSV: a cell with a quote must begin and end with a quote, on the same line';
-      throw new ImportMistake(line, says);
+      const message = 'invalid CSV: a cell with a quote must begin and end with a quote, on the same line';
+      throw new ImportMistake(line, message);
     }
     const [, inQuotes, plain = '', end] = match;
     cells.push(inQuotes === undefined ? plain : inQuotes.replaceAll('""', '"'));
