@@ -89,7 +89,9 @@ export function createFileWorker<Parts>(
   }
 
   function rejectAll(error: SqliteFileError): void {
+    if (waiting.size === 0) return;
     for (const id of [...waiting.keys()]) settle(id)?.reject(error);
+    onAnswers([error]);
   }
 
   function failureOfThread(text: string): SqliteFileError {
@@ -127,9 +129,7 @@ export function createFileWorker<Parts>(
       watchdog = undefined;
     } else if (performance.now() - Math.max(first.sentMs, lastAnswerMs) >= first.patienceMs) {
       isHanging = true;
-      const error = late(file, operation);
-      rejectAll(error);
-      onAnswers([error]);
+      rejectAll(late(file, operation));
     }
   }
 

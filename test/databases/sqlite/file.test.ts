@@ -35,6 +35,22 @@ test('a store that was closed rejects every call, and starts no thread for it', 
   }
 });
 
+test('after the writing thread has died, a probe tries to write', async (t) => {
+  const threads: Worker[] = [];
+  const watch = (thread: Worker) => void threads.push(thread);
+  process.on('worker', watch);
+  t.after(() => process.off('worker', watch));
+  const store = openSqliteOrderStore(temporaryFile());
+  t.after(() => store.close());
+  await store.put([{ id: 1 }]);
+  const cancelled = store.cancel(1n);
+  threads.at(-1)?.terminate();
+  await assert.rejects(cancelled, { name: 'SqliteFileError', message: /: its thread ended$/ });
+  assert.equal(threads.length, 2);
+  await store.probe();
+  assert.equal(threads.length, 3);
+});
+
 test('calls that wait behind a long put are not late', async (t) => {
   const store = openSqliteOrderStore(temporaryFile());
   t.after(() => store.close());
