@@ -63,7 +63,7 @@ export function createFrontDoor(options: AdmissionOptions, warn = createFailureW
       operation,
       orderId,
       keyId: verdict.principal?.id,
-      plan: verdict.plan?.name,
+      plan: verdict.plan.name,
       error: hostErrorOf(error),
       durationMs: performance.now() - startedMs,
     };

@@ -47,8 +47,8 @@ export function limitFieldsOf(decision: Decision, draft: boolean): readonly stri
  * until `resetAtMs`, in Unix time. `plan` can be invalid, because that may be why there is no
  * decision.
  */
-export function unavailableFields(plan: Partial<Plan> | null, resetAtMs: number): string[] {
-  return xRateLimitFields(Number(plan?.policies?.[0]?.quota) || 0, 0, resetAtMs);
+export function unavailableFields(plan: Plan, resetAtMs: number): string[] {
+  return xRateLimitFields(Number(plan.policies[0]?.quota) || 0, 0, resetAtMs);
 }
 
 function xRateLimitFields(limit: number, remaining: number, resetMs: number): string[] {
