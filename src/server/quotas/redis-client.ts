@@ -74,7 +74,7 @@ async function createClient({ nodes, db, tls, username, password }: RedisAddress
   const driver = await ifInstalled(import('ioredis'));
   if (driver === undefined) throw new Error(notInstalled('the Redis driver', 'ioredis'));
   const { Redis, Cluster } = driver;
-  const retry = (times: number) => Math.min(RETRY_MS.first * 2 ** times, RETRY_MS.longest);
+  const retry = (times: number) => Math.min(RETRY_MS.first * 2 ** (times - 1), RETRY_MS.longest);
   const options = {
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),
