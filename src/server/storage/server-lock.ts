@@ -21,6 +21,7 @@ export function lockForServer(file: string): (() => void) | undefined {
     lockFile.exec('BEGIN EXCLUSIVE');
     return () => void lockFile.close();
   } catch (error) {
+    lockFile.close();
     if (isResult(error, 'busy')) return undefined;
     throw error;
   }
