@@ -79,8 +79,8 @@ function describe(error: unknown, apiKey: string | undefined): string {
     const kind = typeof code === 'string' ? `${name} ${code}` : `${name}`;
     const [line = ''] = `${message}`.split(/[\r\n]/, 1);
     const [place = ''] = /^ +at .+$/m.exec(`${stack}`.slice(`${name}: ${message}`.length)) ?? [];
-    const text = (apiKey === undefined ? line : line.replaceAll(apiKey, '***')).replace(/:\/\/\S*@/g, '://***@');
-    const details = [text.slice(0, MAX_MESSAGE_LENGTH), place.trim()].filter(Boolean).join(', ');
+    const masked = (apiKey === undefined ? line : line.replaceAll(apiKey, '***')).replace(/:\/\/\S*@/g, '://***@');
+    const details = [masked.slice(0, MAX_MESSAGE_LENGTH), place.trim()].filter(Boolean).join(', ');
     return details === '' ? kind : `${kind}: ${details}`;
   } catch {
     // A property of the object cannot be read or converted to text.

@@ -34,8 +34,8 @@ interface WaitingCall {
 }
 
 /**
- * How long a call may take after the calls before it have ended: longer than a write waits for the
- * lock of another process. Each record to store adds to the time.
+ * How long a call may take after the calls before it have ended. It is longer than a write waits
+ * for the lock of another process. Each record to store adds `RECORD_MS`.
  */
 const PATIENCE_MS = 3_000;
 const RECORD_MS = 1;

@@ -36,7 +36,7 @@ export type WorkerAnswer = { readonly id: number } & ({ readonly value: unknown 
 /** The object that every worker hosts, in addition to its own. */
 export interface FilePart {
   readonly file: {
-    /** Reads or writes the file, without changing anything. */
+    /** Checks that the file can be read or, in the worker that writes, be written. */
     probe(): void;
   };
 }

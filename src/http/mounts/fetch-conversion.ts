@@ -17,9 +17,9 @@ export function toResponse({ status, headers, body }: Reply): Response {
     if (name !== 'Connection') fields.append(name, value);
   });
   // Stops Cloudflare Workers from compressing a list that is already compressed.
-  const coded = fields.has('Content-Encoding') && { encodeBody: 'manual' };
+  const workersOptions = fields.has('Content-Encoding') && { encodeBody: 'manual' };
   const isWhole = body === undefined || typeof body === 'string' || body instanceof Uint8Array;
   // `new Response` throws for a 204 with any body but `null`.
   const content = isWhole ? (body ?? null) : ReadableStream.from(body);
-  return new Response(content, { status, headers: fields, ...coded });
+  return new Response(content, { status, headers: fields, ...workersOptions });
 }

@@ -113,7 +113,7 @@ export function createOpenApiDocument(options: OpenApiOptions = {}): OpenApiDocu
     servers: [
       {
         url: basePath === '' ? '/' : basePath,
-        description: 'The server that serves this document: production, staging or local.',
+        description: 'The server of this document, whether in production, in staging or local.',
         'x-internal': false,
       },
     ],

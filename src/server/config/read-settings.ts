@@ -76,7 +76,7 @@ function findSettings(given: SettingSources, names: readonly SettingName[]): Map
     readFile(given),
   ];
   for (const source of find) {
-    // `db` and `databaseUrl` both name the storage, so one of them also overrides the other.
+    // `db` and `databaseUrl` both name the storage, so either one overrides both in later sources.
     const hasStorage = found.has('db') || found.has('databaseUrl');
     for (const name of names) {
       const isOverridden = found.has(name) || (hasStorage && (name === 'db' || name === 'databaseUrl'));

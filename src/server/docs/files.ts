@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { digestOf } from '../../http/list/body.js';
 import { createRepresentations, type Representations } from '../../http/list/representations.js';
 
-/** A file of the documentation: selects the representation for a request. */
+/** A file of the documentation, as a function from a request to an outcome. */
 export type DocsFile = Representations;
 
 const CONTENT_SECURITY_POLICY = [

@@ -58,7 +58,7 @@ export function createLog(stream: LogStream, readable: boolean, always: LogField
   /** Lines that wait to be written. All batches but the last are full. */
   const batches: string[] = [];
   let isWriting = false;
-  let timer: NodeJS.Timeout | undefined;
+  let flushTimer: NodeJS.Timeout | undefined;
   let dropped = 0;
 
   function add(level: Level, event: string, fields?: LogFields): void {
@@ -76,12 +76,12 @@ export function createLog(stream: LogStream, readable: boolean, always: LogField
 
   function writeSoon(): void {
     if (batches.length > 1) flush();
-    else if (batches.length > 0) timer ??= setTimeout(flush, WAIT_MS);
+    else if (batches.length > 0) flushTimer ??= setTimeout(flush, WAIT_MS);
   }
 
   function flush(): void {
-    clearTimeout(timer);
-    timer = undefined;
+    clearTimeout(flushTimer);
+    flushTimer = undefined;
     const batch = isWriting ? undefined : batches.shift();
     if (batch === undefined) return;
     isWriting = true;

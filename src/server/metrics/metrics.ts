@@ -59,8 +59,8 @@ export function createMetrics(prometheus: Prometheus, backends: Backends, limite
     ...metric('backend_state', 'Number of processes in which the backend has this state.', ['backend', 'state']),
     async collect() {
       for (const [backend, check] of Object.entries(backends)) {
-        const now = await stateOf(check);
-        for (const state of STATES) this.set({ backend, state }, Number(state === now));
+        const current = await stateOf(check);
+        for (const state of STATES) this.set({ backend, state }, Number(state === current));
       }
     },
   });
@@ -68,8 +68,8 @@ export function createMetrics(prometheus: Prometheus, backends: Backends, limite
     new Gauge({
       ...metric('limiter_mode', 'Number of processes whose Redis limiter has this mode.', ['mode']),
       collect() {
-        const now = limiterMode();
-        for (const mode of MODES) this.set({ mode }, Number(mode === now));
+        const current = limiterMode();
+        for (const mode of MODES) this.set({ mode }, Number(mode === current));
       },
     });
   }

@@ -11,7 +11,7 @@ export interface Lifecycle {
   onStop(listener: (reason: LogFields) => void): void;
 }
 
-/** Creates the lifecycle of a single process: it logs events, and signals stop the server. */
+/** Creates the lifecycle of a single process. Events are logged, and a signal stops the server. */
 export function processLifecycle(log: Log): Lifecycle {
   return { report: log.event, onStop: async (listener) => listener({ signal: await firstSignal() }) };
 }

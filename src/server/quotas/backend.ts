@@ -62,12 +62,12 @@ async function countInMemory({ quotas }: QuotaStorage, log: Log): Promise<Counti
     failure = error;
   }
 
-  const saving = setInterval(save, SAVE_EVERY_MS).unref();
+  const saveTimer = setInterval(save, SAVE_EVERY_MS).unref();
   return {
     limiter,
     state: () => 'ok',
     async close() {
-      clearInterval(saving);
+      clearInterval(saveTimer);
       await save();
     },
   };

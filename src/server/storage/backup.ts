@@ -33,7 +33,7 @@ export function withCopy(file: string, target: string, work: (copy: string) => C
         // Copies from one read transaction, which does not block writers.
         database.prepare('VACUUM INTO ?').run(copy);
       } catch (error) {
-        throw isOfSource(error) ? error : failureOf(error, target, 'write');
+        throw isSourceFailure(error) ? error : failureOf(error, target, 'write');
       }
     });
     withUnmigratedFile(copy, (opened) => checkContents(opened, file), target);
@@ -48,7 +48,7 @@ export function withCopy(file: string, target: string, work: (copy: string) => C
 }
 
 /** Returns whether a copy has failed because of the file that is read. */
-function isOfSource(error: unknown): boolean {
+function isSourceFailure(error: unknown): boolean {
   return isResult(error, 'busy') || isResult(error, 'damaged') || isResult(error, 'not_a_database');
 }
 

@@ -23,7 +23,7 @@ export function checkFile(file: string): void {
   if (!hasForeignJournal(file)) return;
   throw new Error(
     `the journal ${file}-journal belongs to a database that this file has replaced; ` +
-      'rename this file, then restore it with db restore, which removes that journal',
+      'rename this file, then copy it back with db restore, which also removes the journal',
   );
 }
 

@@ -10,7 +10,7 @@ import { explain, withExplainedErrors } from './postgres-failure.js';
 import type { OpenOutcome, Storage } from './storage.js';
 
 export interface PostgresStorageOptions {
-  /** Creates missing tables. Otherwise they are an error: a wrong database would look empty. */
+  /** Creates missing tables. Otherwise opening fails, because the database may be the wrong one. */
   readonly create?: boolean;
   /** Limits the time of each statement. A server needs this, because its clients wait. */
   readonly limitsStatementTime?: boolean;

@@ -103,7 +103,7 @@ export const limitClauses: readonly Clause[] = [
     async check(subject) {
       const key = await subject.issueKey(TINY);
       await subject.advance(777);
-      const waits = [];
+      const refusingQuotas = [];
       for (let passed = 0; passed < 7; ) {
         const answer = await subject.ask('GET', ORDERS, bearer(key));
         if (answer.status === 200) {
@@ -112,12 +112,12 @@ export const limitClauses: readonly Clause[] = [
         }
         assertError(answer, 429);
         const { limit } = rateLimitOf(answer);
-        waits.push(limit);
+        refusingQuotas.push(limit);
         await subject.advance(retryAfterOf(answer) * 1_000);
         assert.equal((await subject.ask('GET', ORDERS, bearer(key))).status, 200, `after waiting, limit ${limit}`);
         passed++;
       }
-      assert.deepEqual(waits, [2, 2, 5], 'X-RateLimit-Limit is the quota of the window that refuses');
+      assert.deepEqual(refusingQuotas, [2, 2, 5], 'X-RateLimit-Limit is the quota of the window that refuses');
     },
   },
   {

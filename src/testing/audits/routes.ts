@@ -6,7 +6,7 @@ export const routeClauses: readonly Clause[] = [
   {
     id: '4-method',
     level: 'MUST',
-    says: 'respond with 405 to another method, do nothing, and list the supported methods in Allow (RFC 9110, section 15.5.6)',
+    says: 'respond with 405 to a method that the path does not support, change nothing, and list the supported methods in Allow (RFC 9110, section 15.5.6)',
     needs: ['store'],
     async check(subject) {
       await subject.put({ id: 1 });
