@@ -47,7 +47,7 @@ test('20 refusals within a minute ban a key, but refusals up to 2 s after the fi
 test('README.md states when a key is banned: after 220 further refusals in a burst, and after 40 at ten a second', () => {
   const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8').replaceAll('\n', ' ');
   const rule =
-    'Refusals in the two seconds after the first 429 are forgiven, up to 200 or the smallest quota if that is more. ' +
+    'In the two seconds after the first 429, up to 200 refusals are forgiven, or as many as the smallest quota if that is more. ' +
     'The 20th later refusal within a minute starts the ban.';
   assert.ok(readme.includes(rule));
   for (const { pauseMs, bannedAt } of [
