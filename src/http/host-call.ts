@@ -46,7 +46,7 @@ export function after<T, R>(value: MaybePromise<T>, next: (value: T) => MaybePro
   return isPromise(value) ? value.then(next) : next(value);
 }
 
-/** Runs a step. If it throws or rejects, returns what `recover` makes of the error. */
+/** Runs a step. If it throws or rejects, returns the result of `recover`. */
 export function attempt<T, R>(step: () => MaybePromise<T>, recover: (error: unknown) => R): MaybePromise<T | R> {
   try {
     const result = step();

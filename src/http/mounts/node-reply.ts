@@ -27,7 +27,7 @@ export function send(response: NodeResponse, reply: Reply): void | Promise<void>
   const { status, headers, body, isAddressOverLimit } = reply;
   const pieces = typeof body === 'object' && Symbol.asyncIterator in body ? body : undefined;
   if (isOver(response)) {
-    // The store can stop reading the list.
+    // Ends the list, so that the store stops reading it.
     pieces?.[Symbol.asyncIterator]()
       .return?.()
       .then(undefined, () => {});

@@ -43,8 +43,8 @@ export function attachTo<S extends Server>(
       const address = socket instanceof Socket ? socket.remoteAddress : undefined;
       answerAndClose(socket, () => service.refuse(codeOf(error), address));
     } else if (error.code === TIMED_OUT) {
-      // A pending response still waits for the malformed content. Any other further error only
-      // follows from the first.
+      // The pending response waits for the rest of the malformed content, which never arrives. All
+      // other errors after the first are only its consequences.
       socket.destroy();
     }
   });

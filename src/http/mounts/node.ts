@@ -20,7 +20,7 @@ export interface NodeMountOptions {
    * peer.
    */
   readonly clientAddress?: ((request: NodeRequest) => string | undefined) | undefined;
-  /** Is called with each reply before it is sent, for example to count who was charged. */
+  /** Called with each reply before it is sent, for example to count who was charged. */
   readonly onReply?: ((request: NodeRequest, reply: Reply) => void) | undefined;
 }
 
@@ -29,7 +29,7 @@ export interface NodeMountOptions {
  * middleware for Express and Connect, and passes requests for other paths to `next`.
  */
 export interface NodeHandler {
-  /** Returns a promise, for which some hosts wait, if there is no `next` and the reply comes later. */
+  /** Without `next`, returns a promise if the reply comes later. Some hosts wait for it. */
   (request: NodeRequest, response: HttpResponse, next?: () => void): void | Promise<void>;
   /**
    * Prepares and returns the `node:http` or `https` server in which the handler is mounted. Without

@@ -3,7 +3,7 @@ import type { Decision } from '../limiter.js';
 import type { Plan } from '../plan.js';
 import type { RedisCalls, ServerDecision } from './calls.js';
 
-/** A refusal of the server, and when the request was sent and decided, by this process's clock. */
+/** A refusal of the server. The times are those of the call and its reply by this process's clock. */
 interface Refusal {
   readonly decision: Decision;
   readonly sentMs: number;

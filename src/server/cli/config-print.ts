@@ -17,7 +17,7 @@ function printConfig(invocation: Invocation): CommandResult {
   const { settings, sources } = readSettings(invocation);
   const shown = SETTING_NAMES.map((name) => {
     const [source, setting] = [sources.get(name), settings[name] ?? null];
-    // An object was parsed from a text, such as a URL.
+    // A setting that is parsed to an object, such as a URL, is shown as the user wrote it.
     const value = typeof setting === 'object' && source !== undefined ? source.value : setting;
     return {
       name,

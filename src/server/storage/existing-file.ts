@@ -107,7 +107,7 @@ const SELECT_FOREIGN = `SELECT type, name FROM sqlite_schema WHERE type IN ('tri
 
 /**
  * Throws a {@link SqliteFileError} if the database is damaged, has no orders table, or has views,
- * triggers or tables of others.
+ * triggers or tables of another program.
  */
 export function checkContents({ database, versions }: UnmigratedFile, name: string): void {
   checkIntegrity(database, name);
