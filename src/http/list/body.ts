@@ -56,13 +56,13 @@ export async function serializePages(pages: Pages): Promise<SerializedList> {
 
 /** Joins the pages into one JSON array, and yields it in pieces. */
 export async function* joinPages(pages: Pages): AsyncGenerator<Uint8Array, undefined> {
-  let mark = '[';
+  let separator = '[';
   for await (const page of pages) {
     if (page.length === 0) continue;
-    yield typeof page === 'string' ? Buffer.from(mark + page) : Buffer.concat([Buffer.from(mark), page]);
-    mark = ',';
+    yield typeof page === 'string' ? Buffer.from(separator + page) : Buffer.concat([Buffer.from(separator), page]);
+    separator = ',';
   }
-  yield Buffer.from(mark === '[' ? '[]' : ']');
+  yield Buffer.from(separator === '[' ? '[]' : ']');
 }
 
 /** Collects bytes into a body of few large pieces. */

@@ -37,8 +37,8 @@ export function fetchHandler<Context extends unknown[] = unknown[]>(
   const { clientAddress = ipOf, compressLists = true } = options;
   checkFunction('clientAddress', clientAddress);
   checkOneOf('compressLists', compressLists, [true, false]);
-  const ignored = compressLists ? undefined : 'accept-encoding';
+  const ignoredField = compressLists ? undefined : 'accept-encoding';
   return async (request, ...context) => {
-    return toResponse(await service.respond(headOf(request, ignored), () => clientAddress(request, ...context)));
+    return toResponse(await service.respond(headOf(request, ignoredField), () => clientAddress(request, ...context)));
   };
 }

@@ -63,25 +63,25 @@ export class BucketPool {
     const { nowMs } = instant;
     const ends = this.#ends;
     const takens = this.#taken;
-    const end = (slotRef >>> SHAPE_BITS) * 3;
-    const taken = end * 2 + 4;
+    const endIndex = (slotRef >>> SHAPE_BITS) * 3;
+    const takenIndex = endIndex * 2 + 4;
 
     let firstTaken = cost;
-    let firstLeftMs = (ends[end] ?? 0) - nowMs;
-    if (firstLeftMs > 0) firstTaken += takens[taken] ?? 0;
+    let firstLeftMs = (ends[endIndex] ?? 0) - nowMs;
+    if (firstLeftMs > 0) firstTaken += takens[takenIndex] ?? 0;
     else firstLeftMs = packed.firstFreshMs;
     if (firstTaken > packed.firstQuota || firstLeftMs > packed.firstWindowMs) return undefined;
 
     let secondTaken = cost;
-    let secondLeftMs = (ends[end + 1] ?? 0) - nowMs;
-    if (secondLeftMs > 0) secondTaken += takens[taken + 1] ?? 0;
+    let secondLeftMs = (ends[endIndex + 1] ?? 0) - nowMs;
+    if (secondLeftMs > 0) secondTaken += takens[takenIndex + 1] ?? 0;
     else secondLeftMs = packed.secondFreshMs;
     if (secondTaken > packed.secondQuota || secondLeftMs > packed.secondWindowMs) return undefined;
 
-    ends[end] = nowMs + firstLeftMs;
-    ends[end + 1] = nowMs + secondLeftMs;
-    takens[taken] = firstTaken;
-    takens[taken + 1] = secondTaken;
+    ends[endIndex] = nowMs + firstLeftMs;
+    ends[endIndex + 1] = nowMs + secondLeftMs;
+    takens[takenIndex] = firstTaken;
+    takens[takenIndex + 1] = secondTaken;
     return new PackedDecision(key, cost, packed, instant, firstTaken, firstLeftMs | 0, secondTaken, secondLeftMs | 0);
   }
 

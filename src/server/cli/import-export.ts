@@ -124,14 +124,14 @@ export function exportOrders(invocation: Invocation): Promise<CommandResult> {
 }
 
 export async function* jsonTexts(records: Records, asArray: boolean): AsyncGenerator<string> {
-  let mark = asArray ? '[' : '';
+  let separator = asArray ? '[' : '';
   const between = asArray ? ',\n' : '\n';
   for await (const batch of records) {
-    yield mark + batch.map(serializeRecord).join(between);
-    mark = between;
+    yield separator + batch.map(serializeRecord).join(between);
+    separator = between;
   }
-  if (asArray) yield mark === '[' ? '[]\n' : ']\n';
-  else if (mark !== '') yield '\n';
+  if (asArray) yield separator === '[' ? '[]\n' : ']\n';
+  else if (separator !== '') yield '\n';
 }
 
 async function* csvTexts(records: Records): AsyncGenerator<string> {

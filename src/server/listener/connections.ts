@@ -33,11 +33,11 @@ export function createConnections({ most, mostPerAddress, idleMs }: ConnectionLi
   /** Both maps are ordered, oldest first. */
   const open = new Map<Socket, Connection>();
   const byAddress = new Map<string, Set<Connection>>();
-  let sweeping: NodeJS.Timeout | undefined;
+  let sweepTimer: NodeJS.Timeout | undefined;
 
   function forget(connection: Connection): void {
     if (!open.delete(connection.socket)) return;
-    if (open.size === 0) sweeping = void clearInterval(sweeping);
+    if (open.size === 0) sweepTimer = void clearInterval(sweepTimer);
     const neighbours = byAddress.get(connection.address);
     neighbours?.delete(connection);
     if (neighbours?.size === 0) byAddress.delete(connection.address);
@@ -95,7 +95,7 @@ export function createConnections({ most, mostPerAddress, idleMs }: ConnectionLi
       const connection: Connection = { socket, address, newest: undefined, swept: undefined, hasKey: undefined };
       open.set(socket, connection);
       byAddress.set(address, neighbours.add(connection));
-      sweeping ??= setInterval(sweep, idleMs).unref();
+      sweepTimer ??= setInterval(sweep, idleMs).unref();
       socket.once('close', () => forget(connection));
     },
 

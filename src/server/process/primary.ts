@@ -68,9 +68,9 @@ export async function runPrimary(settings: Settings, log: Log): Promise<CommandR
     log.event('stopping', { signal: await signal });
     isStopping = true;
     metrics?.close();
-    const late = setTimeout(killAll, STOP_MS);
+    const killTimer = setTimeout(killAll, STOP_MS);
     const unclean = (await Promise.all(Array.from(running, stop))).filter(({ code }) => code !== 0);
-    clearTimeout(late);
+    clearTimeout(killTimer);
     for (const end of unclean) log.error('worker ended', end);
     log.event('stopped');
     return unclean.length === 0 ? { outcome: 'done' } : failed('a worker did not stop cleanly');

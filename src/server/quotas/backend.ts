@@ -7,7 +7,7 @@ import type { RedisAddress } from '../config/urls.js';
 import type { BackendState } from '../listener/health.js';
 import type { Log } from '../log/log.js';
 import { messageOf } from '../log/message-of.js';
-import { present, type QuotaStorage, withSavedQuotas } from './saved-quotas.js';
+import { type QuotaStorage, requireTable, withSavedQuotas } from './saved-quotas.js';
 
 /** Where a server's quotas are counted: in this process or in Redis. */
 interface Counting {
@@ -49,7 +49,7 @@ const SAVE_EVERY_MS = 500;
  */
 async function countInMemory({ quotas }: QuotaStorage, log: Log): Promise<Counting> {
   const clock = createSystemClock();
-  const limiter = await withSavedQuotas(createStatefulLimiter({ clock }), clock, present(quotas));
+  const limiter = await withSavedQuotas(createStatefulLimiter({ clock }), clock, requireTable(quotas));
   /** Why the last save failed, if it did. The same failure is logged once. */
   let failure: string | undefined;
 

@@ -11,7 +11,7 @@ export interface QuotaStorage<Table = SavedQuotas> {
   readonly quotas?: Table;
 }
 
-export function present<Table>(quotas: Table | undefined): Table {
+export function requireTable<Table>(quotas: Table | undefined): Table {
   if (quotas === undefined) throw new TypeError('the storage has no table of quotas');
   return quotas;
 }

@@ -61,10 +61,10 @@ export const authenticationClauses: readonly Clause[] = [
     level: 'MUST',
     says: 'send a Bearer challenge with every 401, but an error attribute in it only if a token was sent (RFC 6750, section 3)',
     async check({ ask }) {
-      const without = (await ask('GET', ORDERS)).headers.get('www-authenticate') ?? '';
+      const missing = (await ask('GET', ORDERS)).headers.get('www-authenticate') ?? '';
       const invalid = (await ask('GET', ORDERS, bearer('nobody'))).headers.get('www-authenticate') ?? '';
-      for (const challenge of [without, invalid]) assert.match(challenge, /^Bearer\b/);
-      assert.doesNotMatch(without, /error=/);
+      for (const challenge of [missing, invalid]) assert.match(challenge, /^Bearer\b/);
+      assert.doesNotMatch(missing, /error=/);
       assert.match(invalid, /error="invalid_token"/);
     },
   },
