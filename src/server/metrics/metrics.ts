@@ -49,7 +49,9 @@ export function createMetrics(prometheus: Prometheus, backends: Backends, limite
     ]),
     buckets: SECONDS,
   });
-  const failures = new Counter(metric('failures_total', 'Requests that met a failure of the server or a backend.', ['operation']));
+  const failures = new Counter(
+    metric('failures_total', 'Requests that met a failure of the server or a backend.', ['operation']),
+  );
   const refusals = new Counter(metric('refusals_total', 'Requests refused by a quota or a ban.', ['plan', 'code']));
   const writes = new Histogram({
     ...metric('commit_writes', 'Number of writes that were committed together.'),
