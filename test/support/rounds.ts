@@ -1,10 +1,13 @@
 import type { TestContext } from 'node:test';
 
 /**
- * How many times each test kills a process. With the default, such a test takes a few seconds. For
- * a long run, set STORE_ORDERS_ROUNDS=200.
+ * How many times a test kills a process, or repeats its random acts. With the default, such a test
+ * takes less than a minute. For a long run, set STORE_ORDERS_ROUNDS=200.
  */
-export const ROUNDS = wholeNumberOf('STORE_ORDERS_ROUNDS') ?? 50;
+export const ROUNDS = wholeNumberOf('STORE_ORDERS_ROUNDS') ?? 25;
+
+/** Whether this is a long run. */
+export const IS_FULL = ROUNDS >= 200;
 
 /**
  * Creates a random number generator from a seed that the test prints, so that the same random

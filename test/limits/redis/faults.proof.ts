@@ -3,9 +3,9 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type RedisServer, skip, startRedis } from '../../support/redis-server.js';
+import { IS_FULL } from '../../support/rounds.js';
 import { type Link, startLink } from './support/link.js';
 import { type Load, startLoad } from './support/load.js';
-import { IS_FULL } from './support/rounds.js';
 
 const LIMITERS = 3;
 const QUOTA = 40;

@@ -5,9 +5,9 @@ import { createPlan, type Decision, perDay } from 'store-orders/limiter';
 import { createRedisLimiter, type RedisLimiter } from 'store-orders/redis';
 import { createManualClock, type ManualClock } from 'store-orders/testing';
 import { skip } from '../../support/redis-server.js';
+import { ROUNDS } from '../../support/rounds.js';
 import { type Cut, cuttable } from './support/cut.js';
 import { useRedis } from './support/redis.js';
-import { ROUNDS } from './support/rounds.js';
 
 const MINUTE_MS = 60_000;
 const strict = createPlan({
