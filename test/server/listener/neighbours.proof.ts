@@ -5,7 +5,7 @@ import { missingEngine, startEngine } from '../../support/postgres-server.js';
 import { skip as skipRedis, startRedis } from '../../support/redis-server.js';
 import { besideStrangers } from './support/neighbours.js';
 
-const seconds = Number(process.env['STORE_ORDERS_SECONDS'] ?? 2);
+const seconds = Number(process.env['STORE_ORDERS_SECONDS'] ?? 1);
 const skip = missingEngine || skipRedis;
 const engine = skip ? undefined : await startEngine();
 const redis = skip ? undefined : await startRedis();
