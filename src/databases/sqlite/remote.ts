@@ -27,7 +27,6 @@ export interface FileWorker<Parts> {
 }
 
 interface WaitingCall {
-  readonly sentMs: number;
   readonly patienceMs: number;
   resolve(value: unknown): void;
   reject(error: unknown): void;
@@ -39,7 +38,6 @@ interface WaitingCall {
  */
 const PATIENCE_MS = 3_000;
 const RECORD_MS = 1;
-const CHECK_EVERY_MS = 250;
 /** The last process that closes a file also copies the log into it. */
 const CLOSE_MS = 5_000;
 
@@ -59,7 +57,6 @@ export function createFileWorker<Parts>(
   let unsent: WorkerCall[] = [];
   let worker: Worker | undefined;
   let lastId = 0;
-  let lastAnswerMs = 0;
   let isHanging = false;
   let watchdog: NodeJS.Timeout | undefined;
   let isClosed = false;
@@ -74,7 +71,6 @@ export function createFileWorker<Parts>(
 
   function receive(answers: readonly WorkerAnswer[]): void {
     isHanging = false;
-    lastAnswerMs = performance.now();
     const failures = answers.map((answer) => {
       const call = settle(answer.id);
       if ('value' in answer) {
@@ -85,6 +81,7 @@ export function createFileWorker<Parts>(
       call?.reject(failure);
       return failure;
     });
+    watchFirst();
     onAnswers(failures);
   }
 
@@ -121,16 +118,20 @@ export function createFileWorker<Parts>(
     unsent = [];
   }
 
-  /** Rejects all calls if the worker has worked on the first of them for too long. */
-  function rejectLate(): void {
-    const [first] = waiting.values();
-    if (first === undefined) {
-      clearInterval(watchdog);
-      watchdog = undefined;
-    } else if (performance.now() - Math.max(first.sentMs, lastAnswerMs) >= first.patienceMs) {
-      isHanging = true;
-      rejectAll(late(file, operation));
-    }
+  /** Gives the worker time for the first call, on which it works from now on. */
+  function watchFirst(): void {
+    clearTimeout(watchdog);
+    const [first] = waiting;
+    if (first === undefined) return;
+    const [id, { patienceMs }] = first;
+    // `setImmediate` lets Node.js first handle a result that arrived while this thread was busy.
+    watchdog = setTimeout(() => setImmediate(rejectLate, id), patienceMs).unref();
+  }
+
+  function rejectLate(id: number): void {
+    if (!waiting.has(id)) return;
+    isHanging = true;
+    rejectAll(late(file, operation));
   }
 
   function call(part: string, method: string, parameters: readonly unknown[]): Promise<unknown> {
@@ -139,10 +140,8 @@ export function createFileWorker<Parts>(
     return new Promise((resolve, reject) => {
       const id = ++lastId;
       const records = parameters.find(Array.isArray)?.length ?? 0;
-      waiting.set(id, { sentMs: performance.now(), patienceMs: PATIENCE_MS + RECORD_MS * records, resolve, reject });
-      // All calls share one timer. `setImmediate` lets Node.js first handle results that arrived
-      // while this thread itself was busy.
-      watchdog ??= setInterval(() => setImmediate(rejectLate), CHECK_EVERY_MS).unref();
+      waiting.set(id, { patienceMs: PATIENCE_MS + RECORD_MS * records, resolve, reject });
+      if (waiting.size === 1) watchFirst();
       if (unsent.length === 0) setImmediate(flush);
       unsent.push({ id, part, method, parameters });
     });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
-import { setTimeout } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import { openSqliteOrderStore } from 'store-orders/sqlite';
 import { root } from '../../support/root.js';
@@ -55,18 +55,18 @@ test('calls that wait behind a long put are not late', async (t) => {
   const store = openSqliteOrderStore(temporaryFile());
   t.after(() => store.close());
   await store.put([{ id: -1 }]);
-  const now = performance.now.bind(performance);
-  let jumpedMs = 0;
-  t.mock.method(performance, 'now', () => now() + jumpedMs);
+  t.mock.timers.enable({ apis: ['setTimeout'] });
   const put = (first: number) => store.put(Array.from({ length: 50_000 }, (_, index) => ({ id: first + index })));
-  // During each put, the clock of this thread jumps: less than a put may take, and more than a
-  // cancel may take. Both jumps together are more than a put may take.
+  // During each put, the clock jumps: less than a put may take, and more than a cancel may take.
+  // Both jumps together are more than a put may take.
   const first = put(0);
-  await setTimeout(50);
+  await nextTurn();
+  // Meanwhile, the thread starts with the first put.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);
   const [second, cancelled] = [put(50_000), store.cancel(-1n)];
-  jumpedMs += 40_000;
+  t.mock.timers.tick(40_000);
   assert.equal((await first).outcome, 'stored');
-  jumpedMs += 40_000;
+  t.mock.timers.tick(40_000);
   assert.equal((await second).outcome, 'stored');
   assert.equal(await cancelled, 'cancelled');
 });
