@@ -16,8 +16,8 @@ interface Waiting {
   /** Executes the write. The returned function resolves the caller's promise, after the commit. */
   run(): () => void;
   reject(error: unknown): void;
-  /** The time at which this write first found the file locked. */
-  busySinceMs?: number;
+  /** Until when this write may wait for the lock of the file. */
+  readonly untilMs: number;
 }
 
 const LOCK_DEADLINE_MS = 2_000;
@@ -33,12 +33,12 @@ export function createWriteQueue(database: SqliteDatabase): WriteQueue {
   let isScheduled = false;
 
   /** Commits the writes together, and settles them. Returns those that found the file locked. */
-  function commit(writes: readonly Waiting[]): readonly Waiting[] {
+  function commit(writes: readonly Waiting[]): Waiting[] {
     let resolves: readonly (() => void)[];
     try {
       resolves = transaction(database, () => writes.map((write) => write.run()));
     } catch (error) {
-      if (isResult(error, 'busy')) return writes.filter((write) => mayWait(write, error));
+      if (isResult(error, 'busy')) return rejectLate(writes, error);
       if (writes.length > 1) return writes.flatMap((write) => commit([write]));
       writes[0]?.reject(error);
       return [];
@@ -48,24 +48,18 @@ export function createWriteQueue(database: SqliteDatabase): WriteQueue {
     return [];
   }
 
-  /** Returns whether a write may wait longer for the lock. If not, rejects it. */
-  function mayWait(write: Waiting, error: unknown): boolean {
+  /** Rejects the writes that must not wait longer for the lock, and returns the others. */
+  function rejectLate(writes: readonly Waiting[], error: unknown): Waiting[] {
     const nowMs = performance.now();
-    write.busySinceMs ??= nowMs;
-    const isLate = nowMs - write.busySinceMs >= LOCK_DEADLINE_MS;
-    if (isLate) write.reject(error);
-    return !isLate;
+    for (const { untilMs, reject } of writes) if (nowMs >= untilMs) reject(error);
+    return writes.filter(({ untilMs }) => nowMs < untilMs);
   }
 
   function flush(): void {
-    const busy = commit(waiting);
-    // These writes stay ahead of newer ones, which may change the same rows.
-    waiting = [...busy];
-    if (busy.length > 0) {
-      setTimeout(flush, LOCK_RETRY_MS);
-      return;
-    }
-    isScheduled = false;
+    // The writes that wait for the lock stay ahead of newer ones, which may change the same rows.
+    waiting = commit(waiting);
+    if (waiting.length > 0) setTimeout(flush, LOCK_RETRY_MS);
+    else isScheduled = false;
   }
 
   function write<T>(work: () => T): Promise<T> {
@@ -78,6 +72,7 @@ export function createWriteQueue(database: SqliteDatabase): WriteQueue {
           return () => resolve(result);
         },
         reject,
+        untilMs: performance.now() + LOCK_DEADLINE_MS,
       });
     });
   }
