@@ -11,8 +11,7 @@ export type FieldTypeName = 'int64' | 'safe-integer' | 'date-time' | 'boolean';
 /** How values of one type are checked and stored. */
 interface FieldType<T> {
   readonly name: FieldTypeName;
-  readonly sqlite: 'INTEGER' | 'TEXT';
-  readonly postgres: 'bigint' | 'text' | 'boolean';
+  readonly sqlType: 'bigint' | 'text' | 'boolean';
   /**
    * The JSON Schema of its values. As a number, the maximum of int64 is rounded to 2^63.
    * `serializeOpenApiDocument` prints both bounds exactly.
@@ -35,8 +34,7 @@ type Value<Name extends keyof Order> = NonNullable<Order[Name]>;
 
 const INT64: FieldType<bigint> = {
   name: 'int64',
-  sqlite: 'INTEGER',
-  postgres: 'bigint',
+  sqlType: 'bigint',
   schema: { type: 'integer', format: 'int64', minimum: Number(INT64_MIN), maximum: Number(INT64_MAX) },
   read: readInt64,
   fromSqlite: BigInt,
@@ -44,8 +42,7 @@ const INT64: FieldType<bigint> = {
 
 const SAFE_INTEGER: FieldType<number> = {
   name: 'safe-integer',
-  sqlite: 'INTEGER',
-  postgres: 'bigint',
+  sqlType: 'bigint',
   schema: {
     type: 'integer',
     format: 'int64',
@@ -58,8 +55,7 @@ const SAFE_INTEGER: FieldType<number> = {
 
 const DATE_TIME: FieldType<string> = {
   name: 'date-time',
-  sqlite: 'TEXT',
-  postgres: 'text',
+  sqlType: 'text',
   schema: { type: 'string', format: 'date-time' },
   read: readDateTime,
   fromSqlite: String,
@@ -67,8 +63,7 @@ const DATE_TIME: FieldType<string> = {
 
 const BOOLEAN: FieldType<boolean> = {
   name: 'boolean',
-  sqlite: 'INTEGER',
-  postgres: 'boolean',
+  sqlType: 'boolean',
   schema: { type: 'boolean' },
   read: (value) => (typeof value === 'boolean' ? value : { mistake: 'must be true or false' }),
   fromSqlite: (value) => value === 1n,

@@ -82,7 +82,3 @@ export const WAIT_FOR_DISK =
 export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : '';
 }
-
-export function isUniqueViolation(error: unknown): boolean {
-  return codeOf(error) === '23505';
-}

@@ -9,8 +9,7 @@ export type SerializedTypes = Readonly<Record<FieldTypeName | 'id', (column: str
 export const OWN_TYPES: SerializedTypes = {
   id: (column) => column,
   int64: (column) => column,
-  'safe-integer': (column) =>
-    `CASE WHEN ${column} BETWEEN ${Number.MIN_SAFE_INTEGER} AND ${Number.MAX_SAFE_INTEGER} THEN ${column} END`,
+  'safe-integer': (column) => column,
   'date-time': (column) => `to_json(${column})::text`,
   boolean: (column) => `${column}::text`,
 };

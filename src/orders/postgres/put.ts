@@ -1,4 +1,4 @@
-import { isUniqueViolation, type PostgresClient, WAIT_FOR_DISK } from '../../databases/postgres/client.js';
+import { codeOf, type PostgresClient, WAIT_FOR_DISK } from '../../databases/postgres/client.js';
 import { FIELD_NAMES, FIELDS } from '../fields.js';
 import { serializeRecord } from '../json.js';
 import type { OrderRecord } from '../record.js';
@@ -9,7 +9,7 @@ export const COLUMNS = NAMES.join(', ');
 
 /** SQL that converts the text of {@link serializeRecords} to rows of {@link COLUMNS}. */
 export const GIVEN_ROWS = `json_to_recordset($1::text::json)
-    AS (${FIELD_NAMES.map((name) => `"${name}" ${FIELDS[name].type.postgres}`).join(', ')}, status text)`;
+    AS (${FIELD_NAMES.map((name) => `"${name}" ${FIELDS[name].type.sqlType}`).join(', ')}, status text)`;
 
 /** SQL that replaces an order that is already stored. */
 export const REPLACE = `ON CONFLICT (id) DO UPDATE SET (${COLUMNS}) = (
@@ -22,6 +22,8 @@ const insert = (onConflict: string) => `WITH given (${COLUMNS}) AS (SELECT * FRO
 
 const INSERT = insert('');
 const UPSERT = insert(REPLACE);
+/** The SQLSTATE code of an id that exists already. */
+const UNIQUE_VIOLATION = '23505';
 const FIND_EXISTING = 'SELECT id::text FROM store_orders WHERE id = ANY ($1::text::int8[])';
 
 /** Adds the records to the store's own table, all of them or none. */
@@ -35,7 +37,7 @@ export async function putRecords(
     await client.query({ text: replace ? UPSERT : INSERT, values: [serializeRecords(stored)] });
     return { outcome: 'stored', count: stored.length };
   } catch (error) {
-    if (!isUniqueViolation(error)) throw error;
+    if (codeOf(error) !== UNIQUE_VIOLATION) throw error;
     const { rows } = await client.query({ text: FIND_EXISTING, values: [`{${records.map(({ id }) => id)}}`] });
     const existing = new Set(rows.map((row) => BigInt(String(row['id']))));
     const id = firstTaken(records, (id) => existing.has(id));

@@ -32,8 +32,8 @@ export const ROW_AS_JSON = `'{"id":' || id${FIELD_NAMES.filter((name) => name !=
 
 function valueAsJson(name: keyof Order): string {
   const { column, type } = FIELDS[name];
-  if (type.name === 'boolean') return `iif(${column}, 'true', 'false')`;
-  return type.sqlite === 'TEXT' ? `json_quote(${column})` : column;
+  if (type.sqlType === 'boolean') return `iif(${column}, 'true', 'false')`;
+  return type.sqlType === 'text' ? `json_quote(${column})` : column;
 }
 
 /** Returns the values of a record in the order of {@link COLUMN_NAMES}. */

@@ -80,7 +80,7 @@ function listOrders({ records }: Storage, { flags }: Invocation): Promise<Comman
 
 async function* tableTexts(records: Records, none: string): AsyncGenerator<string> {
   const titleOf = (name: keyof typeof FIELDS) => FIELDS[name].column.replace('_', ' ').toUpperCase();
-  const numbers = FIELD_NAMES.filter((name) => FIELDS[name].type.postgres === 'bigint');
+  const numbers = FIELD_NAMES.filter((name) => FIELDS[name].type.sqlType === 'bigint');
   const table = createTable([...FIELD_NAMES.map(titleOf), 'STATUS'], numbers.map(titleOf));
   let isEmpty = true;
   for await (const batch of records) {
