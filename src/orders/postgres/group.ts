@@ -6,13 +6,15 @@ import type { OrderId } from '../order.js';
 
 /**
  * Changes the status of orders in one statement. `ids` are distinct and ascending. Resolves to a
- * function that returns the result for one order, or throws if the order should have changed but
- * did not.
+ * function that returns the result for one order.
  */
 export type Change<Outcome> = (ids: readonly OrderId[]) => Promise<(id: OrderId) => Attempt<Outcome>>;
 
-/** `locked`: another transaction has locked the order, so the statement has not changed it. */
-export type Attempt<Outcome> = { readonly outcome: Outcome } | 'locked';
+/**
+ * `locked`: another transaction has locked the order, so the statement has not changed it. An error:
+ * the order should have changed but did not.
+ */
+export type Attempt<Outcome> = Outcome | 'locked' | Error;
 
 interface Caller<Outcome> {
   readonly id: OrderId;
@@ -38,7 +40,7 @@ const PAUSE_MS = 50;
  * No statement waits for a locked row, because it would keep its connection from others. A locked
  * order is sent again after a pause, for up to 5 s.
  */
-export function createGroups<Outcome>(change: Change<Outcome>): (id: OrderId) => Promise<Outcome> {
+export function createGroups<Outcome extends string>(change: Change<Outcome>): (id: OrderId) => Promise<Outcome> {
   const group = createGrouping(MOST_TOGETHER, send);
   const alone = createTurns(MOST_ALONE);
 
@@ -47,7 +49,12 @@ export function createGroups<Outcome>(change: Change<Outcome>): (id: OrderId) =>
     try {
       const ids = [...new Set(callers.map(({ id }) => id))].sort((a, b) => (a < b ? -1 : 1));
       const attemptOf = await change(ids);
-      for (const caller of callers) settle(caller, attemptOf);
+      for (const caller of callers) {
+        const attempt = attemptOf(caller.id);
+        if (attempt === 'locked') sendLater(caller, group);
+        else if (attempt instanceof Error) caller.reject(attempt);
+        else caller.resolve(attempt);
+      }
     } catch (error) {
       const isAlone = callers.length === 1;
       for (const caller of callers) {
@@ -56,15 +63,6 @@ export function createGroups<Outcome>(change: Change<Outcome>): (id: OrderId) =>
         else if (isAlone && codeOf(error) === LOCK_TIMEOUT) sendLater(caller, sendAlone);
         else caller.reject(error);
       }
-    }
-  }
-
-  function settle(caller: Caller<Outcome>, attemptOf: (id: OrderId) => Attempt<Outcome>): void {
-    try {
-      const attempt = attemptOf(caller.id);
-      attempt === 'locked' ? sendLater(caller, group) : caller.resolve(attempt.outcome);
-    } catch (error) {
-      caller.reject(error);
     }
   }
 

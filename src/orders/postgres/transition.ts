@@ -39,9 +39,9 @@ export function createTransition<Outcome extends string>(
     const known = typeof text === 'string' ? statuses.get(text) : undefined;
     const outcome = decide(row && (known ?? OTHER_STATUS));
     if ((outcome === next) !== (row?.['changed'] === '1')) {
-      throw new Error(`order ${id}: its status did not change; does a trigger or a policy of its table prevent that?`);
+      return new Error(`order ${id}: its status did not change; does a trigger or a policy of its table prevent that?`);
     }
-    return { outcome };
+    return outcome;
   }
 
   return createGroups<Outcome>(async (ids) => {
@@ -51,7 +51,7 @@ export function createTransition<Outcome extends string>(
     return (id) => {
       const attempt = read(id, found.get(`${id}`));
       // If the group has another call for this order, that call finds the new status.
-      if (attempt !== 'locked' && attempt.outcome === next) found.set(`${id}`, { status: to });
+      if (attempt === next) found.set(`${id}`, { status: to });
       return attempt;
     };
   });
