@@ -21,13 +21,6 @@ export interface SqliteStatement {
 export type SqliteValue = bigint | number | string | null;
 export type SqliteRow = Readonly<Record<string, SqliteValue>>;
 
-/** Throws a TypeError unless `database` has the methods of a SQLite handle. */
-export function checkDatabase(database: SqliteDatabase): void {
-  if (typeof database?.exec !== 'function' || typeof database.prepare !== 'function') {
-    throw new TypeError('database: expected an open SQLite handle, with the methods exec and prepare');
-  }
-}
-
 /** A prepared statement that returns integers as bigint. */
 export interface ExactStatement {
   run(...parameters: SqliteValue[]): void;

@@ -57,10 +57,6 @@ export function isLate(error: unknown): boolean {
   return error instanceof SqliteFileError && error.kind === 'late';
 }
 
-export function isMoved(error: unknown): boolean {
-  return error instanceof SqliteFileError && error.kind === 'moved';
-}
-
 /** Converts a value that was thrown while a file was used. */
 export function failureOf(error: unknown, file: string, operation: FileOperation): SqliteFileError {
   if (error instanceof SqliteFileError) return error;

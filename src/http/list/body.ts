@@ -1,3 +1,4 @@
+import { isAscii } from 'node:buffer';
 import { createHash, type Hash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import type { Order } from '../../orders/index.js';
@@ -14,9 +15,12 @@ type Pages = AsyncIterable<string | Uint8Array>;
 
 /**
  * The number of orders that are serialised without a pause. This takes less than half a
- * millisecond. A list of at most this length is sent in one write together with the response head.
+ * millisecond.
  */
 const SLICE = 512;
+
+/** A list of at most this length becomes a text, which is sent in one write with the response head. */
+const TEXT_BYTES = 65_536;
 
 /**
  * The least size of a piece that many readers share. Sending a list in pieces a quarter as large
@@ -50,8 +54,10 @@ export async function serializePages(pages: Pages): Promise<SerializedList> {
       await setImmediate();
     }
   }
-  const body = await collect(hashed());
-  return { body, digest: endDigest(hash) };
+  const whole = await collect(hashed());
+  // Text is sent as latin1, which is the same bytes only for ASCII.
+  const isText = whole instanceof Uint8Array && whole.length <= TEXT_BYTES && isAscii(whole);
+  return { body: isText ? Buffer.from(whole).toString('latin1') : whole, digest: endDigest(hash) };
 }
 
 /** Joins the pages into one JSON array, and yields it in pieces. */

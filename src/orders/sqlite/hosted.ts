@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { isLate, isMoved } from '../../databases/sqlite/failure.js';
+import { isLate, type SqliteFileError } from '../../databases/sqlite/failure.js';
 import { openSqliteFile, type SqliteFile } from '../../databases/sqlite/file.js';
 import type { Host } from '../../databases/sqlite/worker.js';
 import type { CancelOutcome, ShipOutcome } from '../cancellation.js';
@@ -7,12 +7,11 @@ import type { OrderId } from '../order.js';
 import { type OrderInput, type OrderRecord, toOrderRecords } from '../record.js';
 import {
   isReplacing,
-  type ListedOrders,
+  type MaybePromise,
   type OrderPages,
   type OwnedOrderStore,
   type PutOptions,
   type PutOutcome,
-  withVersion,
 } from '../store.js';
 import { createListReader, type ListReader } from './list.js';
 import { CHANGES_LISTED_AFTER_MS, createOrders, type SqliteOrderStore } from './store.js';
@@ -24,11 +23,10 @@ import { ORDERS_SCHEMA } from './table.js';
  */
 export interface SqliteFileOrderStore extends OwnedOrderStore {
   /**
-   * Returns an array, or pages if there are more than 500 orders, both with a version. The list
-   * shows this store's own puts immediately, and puts of another process at most a tenth of a
-   * second later. While the disk hangs, returns the most recent list.
+   * Returns pages with a version. They show this store's own puts immediately, and puts of another
+   * process at most a tenth of a second later. While the disk hangs, returns the most recent list.
    */
-  list(): ListedOrders | Promise<ListedOrders>;
+  list(): MaybePromise<OrderPages>;
   cancel(id: OrderId): Promise<CancelOutcome>;
   put(orders: Iterable<OrderInput>, options?: PutOptions): Promise<PutOutcome>;
   get(id: OrderId): Promise<OrderRecord | undefined>;
@@ -96,31 +94,30 @@ export function createFileOrders(file: SqliteFile<OrderParts>): SqliteFileOrderS
 
 /** Remembers the most recent list, so that it is read again only after a change. */
 function createFileList({ reader }: SqliteFile<OrderParts>) {
-  /** How many puts this process has done. The list must show all of them. */
-  let puts = 0;
+  /** Another file can have the same revision. */
+  const id = crypto.randomUUID();
   let readings = 0;
-  let last: { version: string; orders: ListedOrders; puts: number; checkedMs: number } | undefined;
-  let checking: { readonly puts: number; readonly found: Promise<ListedOrders> } | undefined;
+  /** Replaced after each put, because a check that began earlier may not see its orders. */
+  let recent: { list?: OrderPages; checkedMs?: number; checking?: Promise<OrderPages> | undefined } = {};
 
-  async function check(): Promise<ListedOrders> {
-    const before = { puts, checkedMs: performance.now() };
+  async function check(found: typeof recent): Promise<OrderPages> {
+    const checkedMs = performance.now();
     try {
-      const known = last;
-      const { version, few } = await reader.list.checkForChanges(known?.version);
-      const changed = few === undefined ? pages() : withVersion(few);
-      last = { version, orders: known?.version === version ? known.orders : changed, ...before };
+      const version = `${id} ${await reader.list.revision()}`;
+      if (found.list?.version !== version) found.list = pages(version);
+      found.checkedMs = checkedMs;
     } catch (error) {
       // While the disk hangs, no order can change.
-      if (!isLate(error) || last?.puts !== puts) throw error;
+      if (!isLate(error) || found.list === undefined) throw error;
     } finally {
-      if (checking?.puts === before.puts) checking = undefined;
+      found.checking = undefined;
     }
-    return last.orders;
+    return found.list;
   }
 
-  function pages(): OrderPages {
+  function pages(version: string): OrderPages {
     return {
-      version: crypto.randomUUID(),
+      version,
 
       async *[Symbol.asyncIterator]() {
         const reading = ++readings;
@@ -144,22 +141,23 @@ function createFileList({ reader }: SqliteFile<OrderParts>) {
    * snapshot lets the log grow.
    */
   function end(reading: number): void {
-    reader.list.end(reading).catch((error) => {
-      if (isLate(error) || isMoved(error)) setTimeout(end, CHANGES_LISTED_AFTER_MS, reading).unref();
+    reader.list.end(reading).catch(({ kind }: SqliteFileError) => {
+      // A thread that has ended has no snapshot.
+      if (kind !== 'other') setTimeout(end, CHANGES_LISTED_AFTER_MS, reading).unref();
     });
   }
 
   return {
-    list(): ListedOrders | Promise<ListedOrders> {
-      const isNew = last?.puts === puts && performance.now() - last.checkedMs < CHANGES_LISTED_AFTER_MS;
-      if (last !== undefined && isNew) return last.orders;
-      if (checking?.puts !== puts) checking = { puts, found: check() };
-      return checking.found;
+    list(): MaybePromise<OrderPages> {
+      const { list, checkedMs = Number.NEGATIVE_INFINITY } = recent;
+      if (list !== undefined && performance.now() - checkedMs < CHANGES_LISTED_AFTER_MS) return list;
+      recent.checking ??= check(recent);
+      return recent.checking;
     },
 
     /** Makes the next list show a change by this process. */
     changed(): void {
-      puts++;
+      recent = {};
     },
   };
 }

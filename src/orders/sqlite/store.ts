@@ -1,4 +1,5 @@
-import { checkDatabase, prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
+import { checkMethods } from '../../check.js';
+import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
 import { prepareFile } from '../../databases/sqlite/durability.js';
 import { createWriteQueue, type WriteQueue } from '../../databases/sqlite/group-commit.js';
 import { type CancelOutcome, cancelOutcome, type OrderStatus, type ShipOutcome, shipOutcome } from '../cancellation.js';
@@ -48,7 +49,7 @@ export const CHANGES_LISTED_AFTER_MS = 100;
  * All statements run on the caller's thread, so each commit blocks the event loop during its fsync.
  */
 export function createSqliteOrderStore(database: SqliteDatabase): SqliteOrderStore {
-  checkDatabase(database);
+  checkMethods('database', database, ['exec', 'prepare']);
   prepareFile(database, ORDERS_SCHEMA);
   return createOrders(database, createWriteQueue(database));
 }

@@ -19,9 +19,7 @@ test(`reading ${LISTS} long lists, each after a change, leaves no file descripto
   async function readChangedLists(lists: number) {
     for (let quantity = 0; quantity < lists; quantity++) {
       await store.put([{ id: 1, quantity }], { replace: true });
-      const listed = await store.list();
-      assert.ok(Symbol.asyncIterator in listed);
-      for await (const page of listed) assert.ok(page.length > ORDERS);
+      for await (const page of await store.list()) assert.ok(page.length > ORDERS);
     }
     return { descriptors: readdirSync(DESCRIPTORS).length, megabytes: process.memoryUsage.rss() / 2 ** 20 };
   }
