@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createMemoryOrderStore } from 'store-orders';
+import { createPostgresOrderStore } from 'store-orders/postgres';
 import { createSqliteOrderStore, openSqliteOrderStore } from 'store-orders/sqlite';
+import { missingEngine, startEngine } from '../support/postgres-server.js';
 import { missingDrivers, sqliteDrivers } from './sqlite/support/drivers.js';
 import { testOrderStore } from './support/store-suite.js';
 
@@ -20,6 +22,16 @@ testOrderStore('the order store in a SQLite file, with a thread that writes', (f
 
 for (const { name, remedy } of missingDrivers) {
   test(`the order store in SQLite under ${name}`, { skip: remedy }, () => {});
+}
+
+if (missingEngine) test('the order store in PostgreSQL', { skip: missingEngine });
+else {
+  const engine = await startEngine();
+  testOrderStore('the order store in PostgreSQL', async () => {
+    const store = createPostgresOrderStore(engine.pool());
+    await store.migrate();
+    return { store };
+  });
 }
 
 test('the order store in memory is synchronous, without promises', () => {

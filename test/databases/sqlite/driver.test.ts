@@ -4,18 +4,12 @@ import { type TestContext, test } from 'node:test';
 import { openSqliteDatabase } from 'store-orders/sqlite';
 import { temporaryFile } from '../../support/temporary-file.js';
 
-/**
- * Makes `require` return these modules, and throw for every other name. Returns an array to which
- * every requested name is added.
- */
-function installOnly(t: TestContext, modules: Readonly<Record<string, unknown>>): string[] {
-  const asked: string[] = [];
+/** Makes `require` return these modules, and throw for every other name. */
+function installOnly(t: TestContext, modules: Readonly<Record<string, unknown>>): void {
   t.mock.method(Module.prototype, 'require', (name: string) => {
-    asked.push(name);
     if (name in modules) return modules[name];
     throw new Error(`Cannot find module ${name}`);
   });
-  return asked;
 }
 
 /** Creates a driver's class that opens nothing, and only records the file and the driver's name. */

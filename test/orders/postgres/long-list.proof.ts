@@ -6,7 +6,6 @@ import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import type pg from 'pg';
 import { createPostgresOrderStore } from 'store-orders/postgres';
-import { median, readStalls, spread } from '../../support/figures.js';
 import { createListScan } from '../../support/list-scan.js';
 import { forgetPeak, MIB, mebibytes, peakBytes } from '../../support/memory.js';
 import { missingEngine, startEngine } from '../../support/postgres-server.js';
@@ -14,14 +13,7 @@ import { until } from '../../support/until.js';
 
 const MANY = 1_000_000;
 const BEYOND_BASE = 64 * MIB;
-const FIRST_BYTE_MS = 100;
-/**
- * This limit is generous, because other proofs use the same cores. A server that read or serialised
- * the whole list in one step would stall for half a second.
- */
-const STALL_MS = 100;
-const FREED_MS = 1_000;
-const HANG_UPS = 20;
+const HANG_UPS = 5;
 
 test('a million orders in PostgreSQL', { skip: missingEngine }, async (t) => {
   const engine = await startEngine();
@@ -34,21 +26,13 @@ test('a million orders in PostgreSQL', { skip: missingEngine }, async (t) => {
   const server = await startServing(t, engine.url);
   const isAtRest = async () => (await statesOf(admin)).every((state) => state === 'idle');
 
-  await t.test('when a client hangs up, its database connection becomes free', async (t) => {
-    const firstBytesMs: number[] = [];
-    const freedMs: number[] = [];
+  await t.test('when a client hangs up, its database connection becomes free', async () => {
     for (let i = 0; i < HANG_UPS; i++) {
-      const { response, tookMs } = await server.list();
-      firstBytesMs.push(tookMs);
+      const response = await server.list();
       assert.ok(!(await isAtRest()), 'the list is still being read');
       response.destroy();
-      const startMs = performance.now();
-      await until(isAtRest, FREED_MS);
-      freedMs.push(performance.now() - startMs);
+      await until(isAtRest);
     }
-    t.diagnostic(`first byte: ${Math.min(...firstBytesMs).toFixed(1)} ms at least, ${spread(firstBytesMs)}`);
-    t.diagnostic(`freed after the client hung up: ${spread(freedMs)}`);
-    assert.ok(median(firstBytesMs) <= FIRST_BYTE_MS);
     assert.ok((await statesOf(admin)).length <= 2, 'a list reuses a connection that an earlier list has freed');
   });
 
@@ -57,7 +41,7 @@ test('a million orders in PostgreSQL', { skip: missingEngine }, async (t) => {
     // baseline.
     forgetPeak(server.pid);
     const baseBytes = peakBytes(server.pid);
-    const { response } = await server.list();
+    const response = await server.list();
     const scan = createListScan();
     let put: Promise<unknown> | undefined;
     for await (const chunk of response) {
@@ -78,22 +62,17 @@ test('a million orders in PostgreSQL', { skip: missingEngine }, async (t) => {
   await t.test(
     'if the database connection is lost while the client pauses, the list is cut off, and the next list is complete',
     async () => {
-      const { response } = await server.list();
+      const response = await server.list();
       await until(async () => (await statesOf(admin)).includes('idle in transaction'));
       await admin.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'serving'");
       await until(async () => (await statesOf(admin)).length === 0);
       await assert.rejects(text(response), { code: 'ECONNRESET' });
 
       const scan = createListScan();
-      for await (const chunk of (await server.list()).response) scan.add(chunk);
+      for await (const chunk of await server.list()) scan.add(chunk);
       assert.deepEqual([scan.orders(), scan.isAscending()], [MANY + 2, true]);
     },
   );
-
-  const stallsMs = await server.stop();
-  t.diagnostic(`the longest stall of each tenth of a second: ${spread(stallsMs)}`);
-  // A busy machine stalls any process now and then, so only the median is checked.
-  assert.ok(median(stallsMs) <= STALL_MS);
 });
 
 /** Returns what each database connection of the serving process is doing. */
@@ -102,41 +81,25 @@ async function statesOf(admin: pg.Pool): Promise<readonly string[]> {
   return rows.map(({ state }) => state);
 }
 
-/** Starts a process that serves the orders, and measures the stalls of its event loop. */
+/** Starts a process that serves the orders. */
 async function startServing(t: TestContext, url: string) {
   const child = fork(new URL('./support/serving-process.ts', import.meta.url), [url], {
-    execArgv: [
-      ...process.execArgv,
-      `--import=${new URL('../../support/event-loop-stalls.mjs', import.meta.url)}`,
-      // Newer versions of V8 collect short-lived objects later. This option keeps that extra memory
-      // out of the measurement.
-      '--max-semi-space-size=4',
-    ],
-    stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
+    // Newer versions of V8 collect short-lived objects later. This option keeps that extra memory
+    // out of the measurement.
+    execArgv: [...process.execArgv, '--max-semi-space-size=4'],
   });
   t.after(() => child.kill());
-  if (child.stderr === null) throw new Error('no pipe');
-  const stderr = text(child.stderr);
   const [port] = await once(child, 'message');
   const options = { port, path: '/v1/store/orders', headers: { authorization: 'Bearer any' } };
 
   return {
     pid: child.pid,
 
-    /**
-     * Requests the list, and waits until the first bytes of the body can be read. Resolves with the
-     * response and the time that this took.
-     */
-    async list(): Promise<{ readonly response: IncomingMessage; readonly tookMs: number }> {
-      const startMs = performance.now();
+    /** Requests the list, and waits until the first bytes of the body can be read. */
+    async list(): Promise<IncomingMessage> {
       const [response] = await once(get(options), 'response');
       await once(response, 'readable');
-      return { response, tookMs: performance.now() - startMs };
-    },
-
-    async stop(): Promise<readonly number[]> {
-      child.disconnect();
-      return readStalls(await stderr);
+      return response;
     },
   };
 }

@@ -43,7 +43,7 @@ for (const { name, open } of sqliteDrivers) {
       assert.deepEqual([cancelled.answer, shipped.answer, late.answer], ['cancelled', 'shipped', 'already_shipped']);
     });
 
-    test('a write that cannot lock the database is rejected 2 s after its first attempt, however long other writes have waited', async (t) => {
+    test('a write that cannot lock the database is rejected after 2 s, however long other writes have waited', async (t) => {
       let nowMs = 10_000;
       const { store, other, statuses } = await opened(t);
       t.mock.method(performance, 'now', () => nowMs);
@@ -130,15 +130,6 @@ for (const { name, open } of sqliteDrivers) {
       fails = false;
       assert.deepEqual(statuses(), ['cancelled', 'pending', 'shipped']);
       assert.equal(await store.cancel(2n), 'cancelled');
-    });
-
-    test('a write rejects if the database is closed before the commit', async () => {
-      const file = temporaryFile();
-      const database = open(file);
-      const store = createSqliteOrderStore(database);
-      const write = store.cancel(1n);
-      database.close();
-      await assert.rejects(write);
     });
 
     test('all writes have settled when close resolves, and a close without writes does not touch the file', async (t) => {

@@ -7,7 +7,6 @@ import type { SqliteDatabase, SqliteStatement, SqliteValue } from 'store-orders/
 export interface Wrapping {
   exec?(sql: string, proceed: () => unknown): unknown;
   run?(parameters: readonly SqliteValue[], proceed: () => unknown): unknown;
-  prepare?(sql: string): SqliteStatement;
 }
 
 /** Wraps a database handle so that a test can intercept its calls. */
@@ -17,7 +16,7 @@ export function wrapDatabase(database: SqliteDatabase, wrapping: Wrapping): Sqli
       const proceed = () => database.exec(sql);
       return wrapping.exec ? wrapping.exec(sql, proceed) : proceed();
     },
-    prepare: (sql) => wrapStatement(wrapping.prepare?.(sql) ?? database.prepare(sql), wrapping),
+    prepare: (sql) => wrapStatement(database.prepare(sql), wrapping),
     close: () => database.close(),
   };
 }
