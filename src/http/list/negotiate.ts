@@ -11,21 +11,15 @@ const MEMBER = /^([!#$%&'*+.^_`|~0-9a-z-]+)(?:[ \t]*;[ \t]*q=(0(?:\.[0-9]{0,3})?
  * Returns the supported content coding with the highest weight in `Accept-Encoding` (RFC 9110
  * §12.5.3). Of several with that weight, returns the one that compresses best. A coding that is not
  * listed, even `identity`, has the weight of `*`, or 0 without `*`. If no supported coding is
- * accepted, the result is `identity`. Malformed list members are ignored. Short content is not
- * compressed, unless the client refuses `identity`.
+ * accepted, the result is `identity`. Malformed list members are ignored.
  */
-export function preferredCoding(acceptEncoding: string | undefined, isShort: boolean): Coding {
-  // For short content, the field matters only if it refuses `identity` with a weight of zero.
-  if (acceptEncoding === undefined || (isShort && !acceptEncoding.includes('=0'))) return 'identity';
+export function preferredCoding(acceptEncoding = ''): Coding {
   const weights = new Map<string, number>();
-  // `x-gzip` is another name of `gzip` (RFC 9110 §8.4.1.3).
-  for (const member of acceptEncoding.toLowerCase().replaceAll('x-gzip', 'gzip').split(',')) {
+  for (const member of acceptEncoding.toLowerCase().split(',')) {
     const [, name = '', weight = '1'] = MEMBER.exec(member.trim()) ?? [];
     weights.set(name, Number(weight));
   }
-  const weightOf = (coding: Coding) => weights.get(coding) ?? weights.get('*');
-  if (isShort && weightOf('identity') !== 0) return 'identity';
-  const accepted = CODINGS.map((coding) => ({ coding, weight: weightOf(coding) ?? 0 }));
+  const accepted = CODINGS.map((coding) => ({ coding, weight: weights.get(coding) ?? weights.get('*') ?? 0 }));
   const [best] = accepted.filter(({ weight }) => weight > 0).sort((a, b) => b.weight - a.weight);
   return best?.coding ?? 'identity';
 }
@@ -35,19 +29,16 @@ export function entityTag(digest: string, coding: Coding): string {
   return coding === 'identity' ? `"${digest}"` : `"${digest}-${coding}"`;
 }
 
-const TAG = /(W\/)?("[\x21\x23-\x7e\x80-\xff]*")/g;
-/** Matches entity tags separated by commas. Empty elements are allowed (RFC 9110 §5.6.1.2). */
-const TAGS = new RegExp(`^[ \\t]*(?:${TAG.source}[ \\t]*)?(?:,[ \\t]*(?:${TAG.source}[ \\t]*)?)*$`);
+const TAGS = /(W\/)?("[\x21\x23-\x7e\x80-\xff]*")/g;
 
 /**
  * Reports whether `field` is `*` or contains `tag` (RFC 9110 §8.8.3.2, §13.1.1, §13.1.2). Use
  * `strong` for `If-Match` and `weak` for `If-None-Match`. The weak comparison ignores a prefix `W/`
- * of the tags in `field`. A malformed field contains no tags.
+ * of the tags in `field`.
  */
 export function namesTag(field: string, tag: string, comparison: 'strong' | 'weak'): boolean {
   if (field.trim() === '*') return true;
-  if (!TAGS.test(field)) return false;
-  for (const [, weak, listed] of field.matchAll(TAG)) {
+  for (const [, weak, listed] of field.matchAll(TAGS)) {
     if (listed === tag && (weak === undefined || comparison === 'weak')) return true;
   }
   return false;

@@ -63,7 +63,7 @@ export function createRepresentations({ body, digest }: SerializedList, contentF
   }
 
   return ({ ifMatch, ifNoneMatch, acceptEncoding }) => {
-    const coding = preferredCoding(acceptEncoding, body.length < LEAST_COMPRESSED);
+    const coding = body.length < LEAST_COMPRESSED ? 'identity' : preferredCoding(acceptEncoding);
     if (ifMatch !== undefined || ifNoneMatch !== undefined) {
       // The conditions are checked in the sequence of RFC 9110 §13.2.2. `If-Unmodified-Since` is
       // ignored (§13.1.4), because the list has no modification date.

