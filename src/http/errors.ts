@@ -8,49 +8,25 @@ const ERRORS = {
   order_already_shipped: [409, 'The order has already shipped. A shipped order cannot be cancelled.'],
   order_already_cancelled: [409, 'The order is already cancelled. No further action is needed.'],
   order_not_pending: [409, 'The order is not pending. Only a pending order can be cancelled.'],
-  precondition_failed: [
-    412,
-    'The If-Match condition failed, so nothing was changed. Omit If-Match or, if you request the list, send its current ETag.',
-  ],
-  rate_limit_exceeded: [
-    429,
-    'The rate limit is exceeded. Wait the number of seconds in the Retry-After header, then retry.',
-  ],
-  api_key_banned: [
-    429,
-    'The API key is temporarily banned for sending requests after a 429. Wait the number of seconds in the Retry-After header, then retry.',
-  ],
+  precondition_failed: [412, 'The If-Match condition failed. Omit If-Match, or send the current ETag of the list.'],
+  rate_limit_exceeded: [429, 'The rate limit is exceeded. Wait the number of seconds in Retry-After, then retry.'],
+  api_key_banned: [429, 'The API key is temporarily banned. After a 429, wait the number of seconds in Retry-After.'],
   bad_request: [400, 'The request is not valid HTTP. Check its request line and header fields.'],
   request_timeout: [408, 'The request did not arrive in time. Send it again without pausing.'],
   uri_too_long: [414, 'The request target is too long. Shorten the path and the query string.'],
   headers_too_large: [431, 'The header fields are too large. Send fewer or shorter fields.'],
-  internal_error: [
-    500,
-    'The service failed unexpectedly. Retry later, and contact the operator if the error persists.',
-  ],
-  method_not_implemented: [
-    501,
-    'The service does not support this method. Use GET, HEAD or DELETE, in capital letters.',
-  ],
-  service_unavailable: [
-    503,
-    'The service is temporarily unavailable. Wait the number of seconds in the Retry-After header, then retry.',
-  ],
+  internal_error: [500, 'The service failed unexpectedly. Retry later. If the error persists, contact the operator.'],
+  method_not_implemented: [501, 'The method is not supported. Use GET, HEAD or DELETE, in capital letters.'],
+  service_unavailable: [503, 'The service is unavailable. Wait the number of seconds in Retry-After, then retry.'],
 } as const satisfies Readonly<Record<string, readonly [status: number, message: string]>>;
 
 /** The `code` of an Error object. The specification (part 7) leaves its values to the service. */
 export type ErrorCode = keyof typeof ERRORS;
 
-/** The Error object (specification, part 2) with exactly these three fields. */
-export interface ErrorObject {
-  readonly code: ErrorCode;
-  readonly message: string;
-  readonly status: number;
-}
-
 export const ERROR_CODES: readonly ErrorCode[] = Object.keys(ERRORS) as ErrorCode[];
 
-export function errorObject(code: ErrorCode): ErrorObject {
+/** Returns the Error object (specification, part 2), which has exactly these three fields. */
+export function errorObject(code: ErrorCode) {
   const [status, message] = ERRORS[code];
   return { code, message, status };
 }

@@ -1,4 +1,4 @@
-import { ERROR_CODES, type ErrorCode } from './errors.js';
+import type { ErrorCode } from './errors.js';
 
 interface Operation {
   readonly method: 'GET' | 'DELETE';
@@ -34,39 +34,13 @@ export type OperationName = keyof typeof OPERATIONS;
 
 export const OPERATION_NAMES: readonly OperationName[] = Object.keys(OPERATIONS) as OperationName[];
 
-/** The errors of requests that match no operation. */
-export const ERRORS_ELSEWHERE: readonly ErrorCode[] = [
-  'route_not_found',
-  'method_not_allowed',
-  'method_not_implemented',
-];
-
-/** Returns the errors that an operation can have: its own, and those of all operations. */
-export function errorsOf(name: OperationName): readonly ErrorCode[] {
-  const { errors }: Operation = OPERATIONS[name];
-  const special = new Set([
-    ...ERRORS_ELSEWHERE,
-    ...OPERATION_NAMES.flatMap<ErrorCode>((name) => OPERATIONS[name].errors),
-  ]);
-  return ERROR_CODES.filter((code) => errors.includes(code) || !special.has(code));
-}
-
-/** What one path supports. */
-export interface Resource {
-  /** The operations by method. A GET also has HEAD. */
-  readonly operations: ReadonlyMap<string, OperationName>;
-  /** The value of the field `Allow`. */
-  readonly allow: string;
-}
-
-export function resourceAt(path: Operation['path']): Resource {
-  const names = OPERATION_NAMES.filter((name) => OPERATIONS[name].path === path);
-  const operations = new Map(
-    names.flatMap((name) => methodsOf(OPERATIONS[name]).map((method) => [method, name] as const)),
-  );
-  return { operations, allow: [...operations.keys()].join(', ') };
-}
-
-function methodsOf({ method }: Operation): readonly string[] {
-  return method === 'GET' ? ['GET', 'HEAD'] : [method];
+/** Returns the operations of a path by method. A GET also has HEAD. */
+export function operationsAt(path: Operation['path']): ReadonlyMap<string, OperationName> {
+  const operations = new Map<string, OperationName>();
+  for (const name of OPERATION_NAMES.filter((name) => OPERATIONS[name].path === path)) {
+    const { method } = OPERATIONS[name];
+    operations.set(method, name);
+    if (method === 'GET') operations.set('HEAD', name);
+  }
+  return operations;
 }

@@ -1,5 +1,5 @@
 import { type OrderId, parseOrderId } from '../orders/index.js';
-import { type OperationName, type Resource, resourceAt } from './operations.js';
+import { type OperationName, operationsAt } from './operations.js';
 import { type Outcome, refusal } from './reply.js';
 import { isHost, type ReadRequest } from './request.js';
 
@@ -8,16 +8,16 @@ export type Asked =
   | { readonly operation: OperationName; readonly orderId: OrderId | undefined; readonly refusal?: undefined }
   | { readonly operation?: undefined; readonly orderId?: undefined; readonly refusal: Outcome };
 
-/** The resource that a target names, and the text of the order id. */
+/** The operations at a target by method, and the text of the order id. */
 interface Route {
-  readonly resource: Resource;
+  readonly operations: ReadonlyMap<string, OperationName>;
   readonly idText: string;
 }
 
 type RouteRefusal = 'route_not_found' | 'uri_too_long' | 'bad_request';
 
-const ORDERS: Route = { resource: resourceAt('/store/orders'), idText: '' };
-const ORDER = resourceAt('/store/orders/{orderId}');
+const ORDERS: Route = { operations: operationsAt('/store/orders'), idText: '' };
+const ORDER = operationsAt('/store/orders/{orderId}');
 
 /** The longest accepted request target in characters, with its query. Valid paths are far shorter. */
 const MAX_TARGET_LENGTH = 8_192;
@@ -47,15 +47,13 @@ export function createRouter(basePath: string) {
 
   function routeOf(target: string): Route | RouteRefusal {
     if (target === collection) return ORDERS;
-    const authority = target.startsWith('/') ? undefined : ABSOLUTE.exec(target)?.[1];
-    const path = authority === undefined ? withoutQuery(target) : pathOf(target);
-    if (path !== collection) {
-      if (!path.startsWith(member) || path.length === member.length) return 'route_not_found';
-      if (path.includes('/', member.length)) return 'route_not_found';
-    }
+    const path = pathOf(target);
+    const isMember = path.startsWith(member) && path.length > member.length && !path.includes('/', member.length);
+    if (path !== collection && !isMember) return 'route_not_found';
     if (target.length > MAX_TARGET_LENGTH) return 'uri_too_long';
+    const authority = target.startsWith('/') ? undefined : ABSOLUTE.exec(target)?.[1];
     if (authority !== undefined && !isHost(authority)) return 'bad_request';
-    return path === collection ? ORDERS : { resource: ORDER, idText: path.slice(member.length) };
+    return isMember ? { operations: ORDER, idText: path.slice(member.length) } : ORDERS;
   }
 
   return {
@@ -68,28 +66,21 @@ export function createRouter(basePath: string) {
     ask({ method = '', target = '' }: ReadRequest): Asked {
       const route = routeOf(target);
       if (typeof route === 'string') return { refusal: refusal(route) };
-      const { resource, idText } = route;
-      const operation = resource.operations.get(method);
+      const { operations, idText } = route;
+      const operation = operations.get(method);
       if (operation !== undefined) return { operation, orderId: parseOrderId(idText) };
       if (!STANDARD_METHODS.includes(method)) return { refusal: refusal('method_not_implemented') };
-      return { refusal: refusal('method_not_allowed', 'Allow', resource.allow) };
+      return { refusal: refusal('method_not_allowed', 'Allow', [...operations.keys()].join(', ')) };
     },
   };
 }
 
-/** Matches the start of a target in absolute form, with its authority (RFC 9112 §3.2.2). */
-const ABSOLUTE = /^https?:\/\/([^/?#]+)/i;
+/** Matches a target in absolute form: its authority, and the rest (RFC 9112 §3.2.2). */
+const ABSOLUTE = /^https?:\/\/([^/?#]+)(.*)$/i;
 
-/** Returns the path of a request target without the query. The target can be in absolute form. */
+/** Returns the path of a request target, or an empty text if it has none. */
 export function pathOf(target: string): string {
-  const path = withoutQuery(target);
-  const authority = path.startsWith('/') ? -1 : path.indexOf('://');
-  if (authority === -1) return path;
-  const start = path.indexOf('/', authority + '://'.length);
-  return start === -1 ? '/' : path.slice(start);
-}
-
-function withoutQuery(target: string): string {
-  const query = target.indexOf('?');
-  return query === -1 ? target : target.slice(0, query);
+  const path = target.startsWith('/') ? target : (ABSOLUTE.exec(target)?.[2] ?? '');
+  const query = path.indexOf('?');
+  return query === -1 ? path : path.slice(0, query);
 }

@@ -2,13 +2,7 @@ import { checkFields } from '../../check.js';
 import { PLANS } from '../../limits/index.js';
 import { OPERATION_NAMES, OPERATIONS, type OperationName } from '../operations.js';
 import { checkBasePath } from '../route.js';
-import {
-  type OpenApiResponse,
-  type OpenApiResponses,
-  responses,
-  responsesElsewhere,
-  responsesOf,
-} from './responses.js';
+import { type OpenApiResponse, type OpenApiResponses, responses, responsesOf } from './responses.js';
 import { EXAMPLE_ID, headers, type Json, refer, schemas } from './schemas.js';
 
 export interface OpenApiOperation {
@@ -38,8 +32,6 @@ export interface OpenApiDocument {
   readonly security: readonly { readonly [scheme: string]: readonly string[] }[];
   /** The operations by path, and then by method in lower case. */
   readonly paths: Readonly<Record<string, Readonly<Record<string, OpenApiOperation>>>>;
-  /** The responses to unknown paths and methods, for which OpenAPI has no field. */
-  readonly 'x-responses-elsewhere': Readonly<Record<string, OpenApiResponse>>;
   readonly components: {
     readonly securitySchemes: Readonly<Record<string, Json>>;
     readonly schemas: Readonly<Record<string, Json>>;
@@ -120,7 +112,6 @@ export function createOpenApiDocument(options: OpenApiOptions = {}): OpenApiDocu
     tags: [{ name: 'orders', description: 'Orders placed in the store.' }],
     security: [{ [SCHEME]: [] }],
     paths: paths(),
-    'x-responses-elsewhere': responsesElsewhere(),
     components: {
       securitySchemes: {
         [SCHEME]: {

@@ -1,5 +1,5 @@
 import { ERROR_CODES, type ErrorCode, errorObject } from '../errors.js';
-import { ERRORS_ELSEWHERE, errorsOf, OPERATION_NAMES, type OPERATIONS, type OperationName } from '../operations.js';
+import { OPERATION_NAMES, OPERATIONS, type OperationName } from '../operations.js';
 import {
   COMMON_HEADERS,
   EXAMPLE_ORDERS,
@@ -16,7 +16,7 @@ export interface OpenApiResponse {
   readonly content?: {
     readonly 'application/json': {
       readonly schema: Json;
-      readonly examples: Readonly<Record<string, { readonly summary: string; readonly value: Json }>>;
+      readonly examples: Readonly<Record<string, { readonly summary?: string; readonly value: Json }>>;
     };
   };
 }
@@ -36,11 +36,8 @@ interface ResponseText {
   readonly headers?: readonly HeaderName[];
 }
 
-/**
- * The texts of the error responses, by status. For an unknown path or method, the key is the status
- * and the word `elsewhere`, such as `404 elsewhere`.
- */
-const TEXTS: Readonly<Record<string, ResponseText>> = {
+/** The texts of the error responses, by status. */
+const TEXTS: Readonly<Record<number, ResponseText>> = {
   400: { name: 'BadRequest', description: 'The request is not valid HTTP. The connection is closed.' },
   401: {
     name: 'Unauthorized',
@@ -48,12 +45,6 @@ const TEXTS: Readonly<Record<string, ResponseText>> = {
     headers: ['WWW-Authenticate'],
   },
   404: { name: 'OrderNotFound', description: 'The order does not exist.' },
-  '404 elsewhere': { name: 'RouteNotFound', description: 'The path does not exist.' },
-  '405 elsewhere': {
-    name: 'MethodNotAllowed',
-    description: 'The path does not support this method.',
-    headers: ['Allow'],
-  },
   408: { name: 'RequestTimeout', description: 'The request did not arrive in time. The connection is closed.' },
   409: { name: 'NotPending', description: 'The order is not pending, so it cannot be cancelled. Nothing was changed.' },
   412: {
@@ -70,7 +61,6 @@ const TEXTS: Readonly<Record<string, ResponseText>> = {
   },
   431: { name: 'HeadersTooLarge', description: 'The header fields are too large. The connection is closed.' },
   500: { name: 'InternalError', description: 'The service failed unexpectedly.' },
-  '501 elsewhere': { name: 'MethodNotImplemented', description: 'The service does not support this method.' },
   503: {
     name: 'ServiceUnavailable',
     description: 'The service is temporarily unavailable: a backend has failed, or the server is shutting down.',
@@ -113,10 +103,9 @@ const SUCCESSES: {
 /** Returns the response components by name. */
 export function responses(): Readonly<Record<string, OpenApiResponse>> {
   const successes = Object.values(SUCCESSES).flatMap((byStatus) => Object.values<NamedResponse>(byStatus));
-  const texts = new Set(OPERATION_NAMES.flatMap(errorsOf).map(textOf));
   return Object.fromEntries([
     ...successes.map(({ name, ...response }) => [name, response] as const),
-    ...Array.from(texts, (text) => [text.name, errorResponse(text)] as const),
+    ...Object.entries(TEXTS).map(([status, text]) => [text.name, errorResponse(Number(status), text)] as const),
   ]);
 }
 
@@ -126,48 +115,36 @@ export function responsesOf(operation: OperationName): OpenApiResponses {
   return Object.fromEntries([...successes, ...errors].map(([status, name]) => [status, refer('responses', `${name}`)]));
 }
 
-/** Returns the responses to unknown paths and methods, by status. */
-export function responsesElsewhere(): Readonly<Record<string, OpenApiResponse>> {
-  return Object.fromEntries(ERRORS_ELSEWHERE.map((code) => [errorObject(code).status, errorResponse(textOf(code))]));
+/** The errors of unknown paths and methods, which no operation has. */
+const ELSEWHERE: readonly ErrorCode[] = ['route_not_found', 'method_not_allowed', 'method_not_implemented'];
+
+/** Returns the errors that an operation can have: its own, and those of all operations. */
+function errorsOf(name: OperationName): readonly ErrorCode[] {
+  const own: readonly ErrorCode[] = OPERATIONS[name].errors;
+  const special = [...ELSEWHERE, ...OPERATION_NAMES.flatMap<ErrorCode>((other) => OPERATIONS[other].errors)];
+  return ERROR_CODES.filter((code) => own.includes(code) || !special.includes(code));
 }
 
 function textOf(code: ErrorCode): ResponseText {
   const { status } = errorObject(code);
-  const text = TEXTS[ERRORS_ELSEWHERE.includes(code) ? `${status} elsewhere` : status];
+  const text = TEXTS[status];
   if (text === undefined) throw new TypeError(`status ${status} has no description`);
   return text;
 }
 
-/**
- * Returns the response that documents all error codes whose description is `text`. Its examples are
- * the real Error objects of these codes.
- */
-function errorResponse(text: ResponseText): OpenApiResponse {
-  const errors = ERROR_CODES.filter((code) => textOf(code) === text).map(errorObject);
-  const codes = errors.map(({ code }) => code);
+/** Returns the response that documents all error codes with this status, by their real Error objects. */
+function errorResponse(status: number, text: ResponseText): OpenApiResponse {
+  const codes = ERROR_CODES.filter((code) => errorObject(code).status === status && !ELSEWHERE.includes(code));
   return {
     description: text.description,
     headers: headersOf([...COMMON_HEADERS, ...(text.headers ?? []), 'Cache-Control', 'Content-Length']),
     content: {
       'application/json': {
         schema: {
-          allOf: [
-            refer('schemas', 'Error'),
-            { properties: { code: { enum: codes }, status: { const: errors[0]?.status ?? 0 } } },
-          ],
+          allOf: [refer('schemas', 'Error'), { properties: { code: { enum: codes }, status: { const: status } } }],
         },
-        examples: Object.fromEntries(
-          errors.map(({ code, message, status }) => [
-            code,
-            { summary: summaryOf(message), value: { code, message, status } },
-          ]),
-        ),
+        examples: Object.fromEntries(codes.map((code) => [code, { value: errorObject(code) }])),
       },
     },
   };
-}
-
-/** Returns the first sentence of a message, which says what is wrong. The rest says what to do. */
-function summaryOf(message: string): string {
-  return message.slice(0, message.indexOf('. ') + 1);
 }

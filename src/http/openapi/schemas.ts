@@ -2,7 +2,6 @@ import { MAX_HEADER_INTEGER } from '../../check.js';
 import { FIELD_NAMES, FIELDS } from '../../orders/fields.js';
 import type { Order } from '../../orders/order.js';
 import { ERROR_CODES, errorObject } from '../errors.js';
-import { OPERATIONS, resourceAt } from '../operations.js';
 import { CHALLENGE, INVALID_TOKEN_CHALLENGE } from '../reply.js';
 
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
@@ -84,10 +83,7 @@ function windowsSchema(first: string, second: string) {
   return { type: 'string', pattern: `^${item}(?:, ${item})*$`, maxLength: MAX_FIELD_LENGTH };
 }
 
-/** The values of `Allow`. */
-const ALLOWED = [...new Set(Object.values(OPERATIONS).map(({ path }) => resourceAt(path).allow))];
-
-const HEADERS = {
+export const headers = {
   'X-RateLimit-Limit': {
     description: 'The quota of the window that will refuse first.',
     required: true,
@@ -131,12 +127,6 @@ const HEADERS = {
     schema: { type: 'string', enum: [CHALLENGE, INVALID_TOKEN_CHALLENGE] },
     example: CHALLENGE,
   },
-  Allow: {
-    description: 'The methods that the path supports.',
-    required: true,
-    schema: { type: 'string', enum: ALLOWED },
-    example: 'GET, HEAD',
-  },
   'Cache-Control': {
     description: 'Caches must not store error responses.',
     required: true,
@@ -168,11 +158,11 @@ const HEADERS = {
   'Content-Length': {
     description: 'Length of the body in bytes. Absent if a long list is streamed.',
     schema: integer(0),
-    example: 149,
+    example: 138,
   },
 } as const;
 
-export type HeaderName = keyof typeof HEADERS;
+export type HeaderName = keyof typeof headers;
 
 /** The headers of every response: the rate limit (specification, part 8) and the request id. */
 export const COMMON_HEADERS = [
@@ -184,12 +174,7 @@ export const COMMON_HEADERS = [
   'X-Request-Id',
 ] as const satisfies readonly HeaderName[];
 
-/** `Allow` is defined inline and not as a component, because no response of an operation has it. */
-const { Allow: ALLOW, ...SHARED_HEADERS } = HEADERS;
-
-export const headers: Readonly<Record<string, Json>> = SHARED_HEADERS;
-
-/** Returns the headers with these names. All except `Allow` are references to components. */
+/** Returns references to the headers with these names. */
 export function headersOf(names: readonly HeaderName[]): Readonly<Record<string, Json>> {
-  return Object.fromEntries(names.map((name) => [name, name === 'Allow' ? ALLOW : refer('headers', name)]));
+  return Object.fromEntries(names.map((name) => [name, refer('headers', name)]));
 }

@@ -74,12 +74,6 @@ export function documented(operation: 'listOrders' | 'cancelOrder', status: numb
   return ref === undefined || response === undefined ? undefined : { response, pointer: ref };
 }
 
-/** Returns the response that the document describes for requests that match no operation. */
-export function documentedElsewhere(status: number): Documented | undefined {
-  const response = document['x-responses-elsewhere'][status];
-  return response && { response, pointer: `#/x-responses-elsewhere/${status}` };
-}
-
 /** Returns the orders of the documented example of a list. */
 export function exampleOrders(): readonly { readonly id: bigint }[] {
   const value = documented('listOrders', 200)?.response.content?.['application/json'].examples['orders']?.value;
@@ -94,7 +88,6 @@ export const operations = {
 
 /** Returns the examples of all header fields, by lower-case name. */
 export function headerExamples(): Map<string, string> {
-  const { components, 'x-responses-elsewhere': elsewhere } = JSON.parse(text);
-  const headers: Readonly<Record<string, Header>> = { ...components.headers, Allow: elsewhere[405].headers.Allow };
+  const headers: Readonly<Record<string, Header>> = JSON.parse(text).components.headers;
   return new Map(Object.entries(headers).map(([name, { example }]) => [name.toLowerCase(), String(example)]));
 }
