@@ -54,7 +54,7 @@ export interface ReadRequest {
   readonly startedMs: number;
   readonly apiKey: string | undefined;
   /** The error code if there is no `apiKey`. */
-  readonly keyFault: KeyFault;
+  readonly keyFault: 'missing_api_key' | 'invalid_api_key';
   /** Whether the request has content, which is never read: the connection cannot be reused. */
   readonly hasContent: boolean;
   /** The error code if the request must be refused before its key is checked. */
@@ -69,8 +69,6 @@ export interface ReadRequest {
   readonly ifNoneMatch: string | undefined;
   readonly acceptEncoding: string | undefined;
 }
-
-type KeyFault = 'missing_api_key' | 'invalid_api_key';
 
 /** The reasons for which a request is refused before its key is checked. */
 export type RefusalCode = 'bad_request' | 'request_timeout' | 'headers_too_large' | 'method_not_implemented';
@@ -89,48 +87,34 @@ export function readRequest(head: RequestHead, clientAddress?: ClientAddress, is
   const { method, url: target, rawHeaders, httpVersion, stream } = withRawHeaders(head);
   const startedMs = isObserved ? performance.now() : 0;
   const isMultiplexed = stream !== undefined;
-  let apiKey: string | undefined;
-  let keyFault: KeyFault = 'missing_api_key';
-  let authorizations = 0;
-  let hosts = 0;
+  let authorization: string | undefined;
   let host: string | undefined;
-  let authority: string | undefined;
   let hasContent = false;
+  let isUnframed = false;
   let requestId: string | undefined;
   let traceparent: string | undefined;
   let ifMatch: string | undefined;
   let ifNoneMatch: string | undefined;
   let acceptEncoding: string | undefined;
-  let isUnframed = false;
-  let isBad = httpVersion === '2.0' && !isMultiplexed;
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
     const value = rawHeaders[i + 1] ?? '';
     switch (name.length) {
       case 4:
-        if (name.toLowerCase() !== 'host') break;
-        host = value;
-        hosts++;
-        isBad ||= !isHost(value);
+        if (name.toLowerCase() === 'host') host = join(host, value);
         break;
       case 8:
         if (name.toLowerCase() === 'if-match') ifMatch = join(ifMatch, value);
         break;
-      case 10:
-        if (name === ':authority') authority = value;
-        break;
       case 11:
-        if (name.toLowerCase() === 'traceparent') traceparent = traceparent === undefined ? value : '';
+        if (name.toLowerCase() === 'traceparent') traceparent = join(traceparent, value);
         break;
       case 12:
-        if (name.toLowerCase() === 'x-request-id') requestId = requestId === undefined ? value : '';
+        if (name.toLowerCase() === 'x-request-id') requestId = join(requestId, value);
         break;
       case 13:
         if (name.toLowerCase() === 'if-none-match') ifNoneMatch = join(ifNoneMatch, value);
-        if (name.toLowerCase() !== 'authorization') break;
-        authorizations++;
-        apiKey = bearerToken(value);
-        if (apiKey === undefined && isMalformedBearer(value)) keyFault = 'invalid_api_key';
+        if (name.toLowerCase() === 'authorization') authorization = join(authorization, value);
         break;
       case 14:
         if (name.toLowerCase() === 'content-length' && value !== '0') hasContent = true;
@@ -145,16 +129,12 @@ export function readRequest(head: RequestHead, clientAddress?: ClientAddress, is
         break;
     }
   }
-  if (authorizations > 1) {
-    // Two `Authorization` fields are ambiguous: a proxy may use the first and a server the last.
-    apiKey = undefined;
-    keyFault = 'invalid_api_key';
-  }
-  isBad ||= isUnframed || hosts > 1 || (hosts === 0 && httpVersion === '1.1');
-  // `:authority` and `Host` must name the same host (RFC 9113 §8.3.1).
-  isBad ||= authority !== undefined && host !== undefined && authority.toLowerCase() !== host.toLowerCase();
+  // If a field is sent twice, the joined values are not a valid host, token or id.
+  const isBadHost = host === undefined ? httpVersion === '1.1' : !isHost(host);
+  const isBad = isBadHost || isUnframed || (httpVersion === '2.0' && !isMultiplexed);
   const isTooLarge = rawHeaders.length >= MAX_HEADER_ITEMS;
-  const fault = isTooLarge ? 'headers_too_large' : isBad ? 'bad_request' : undefined;
+  const apiKey = authorization === undefined ? undefined : bearerToken(authorization);
+  const isInvalidKey = apiKey === undefined && authorization !== undefined && ATTEMPT.test(authorization);
   if (requestId !== undefined && !REQUEST_ID.test(requestId)) requestId = undefined;
   if (traceparent !== undefined && !TRACEPARENT.test(traceparent)) traceparent = undefined;
   return {
@@ -163,9 +143,9 @@ export function readRequest(head: RequestHead, clientAddress?: ClientAddress, is
     clientAddress,
     startedMs,
     apiKey,
-    keyFault,
+    keyFault: isInvalidKey ? 'invalid_api_key' : 'missing_api_key',
     hasContent,
-    fault,
+    fault: isTooLarge ? 'headers_too_large' : isBad ? 'bad_request' : undefined,
     isMultiplexed,
     requestId: requestId ?? (isObserved ? crypto.randomUUID() : undefined),
     traceparent,
@@ -207,7 +187,5 @@ export function bearerToken(value: string): string | undefined {
   return BEARER.test(value) ? value.slice('bearer '.length).trim() : undefined;
 }
 
-/** Reports whether a value without a valid token has a malformed one after `Bearer`. */
-function isMalformedBearer(value: string): boolean {
-  return /^bearer +[^ ]/i.test(value);
-}
+/** Matches a token after `Bearer`, valid or not, and more than one credential. */
+const ATTEMPT = /^bearer +[^ ]|, /i;

@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { Agent } from 'node:http';
-import { connect, createServer as createHttp2Server } from 'node:http2';
 import { test } from 'node:test';
 import { forwardedAddress, nodeHandler } from 'store-orders/handler';
 import { fakeStore } from '../../support/fake-store.js';
-import { listenOnFreePort } from '../../support/listen.js';
 import { assertError, checkAnswer, rateLimitOf } from '../support/answer.js';
 import { exchange, open, readText } from '../support/raw-socket.js';
 import { createShop, KEY, ORDERS } from '../support/shop.js';
@@ -105,28 +103,6 @@ test('the client address is the remote address of the connection, or the one tha
   assert.equal(await ask(proxied.port, 'unknown'), 597, 'the remote address replaces a malformed X-Forwarded-For');
   await direct.close();
   await proxied.close();
-});
-
-test('an HTTP/2 request whose Host differs from its authority gets a 400', async (t) => {
-  const { service } = createShop();
-  const server = createHttp2Server(nodeHandler(service));
-  const port = await listenOnFreePort(server);
-  const session = connect(`http://127.0.0.1:${port}`);
-  t.after(() => {
-    session.close();
-    server.close();
-  });
-  for (const [authority, host, expected] of [
-    ['shop.example', undefined, 200],
-    ['shop.example', 'SHOP.example', 200],
-    ['shop.example', 'other.example', 400],
-    ['shop.example:81', 'shop.example', 400],
-  ] as const) {
-    const fields = { ':path': ORDERS, ':authority': authority, ...(host !== undefined && { host }) };
-    const stream = session.request({ ...fields, [KEY[0]]: KEY[1] });
-    const [{ ':status': status }] = await once(stream.resume(), 'response');
-    assert.equal(status, expected, `${authority} ${host}`);
-  }
 });
 
 test('the service writes no response if the host has already sent one or the client has hung up', async () => {
