@@ -33,8 +33,7 @@ export function forwardedAddress(proxies: number): (request: AddressedRequest) =
   checkWholeNumber('proxies', proxies, 0);
   if (proxies === 0) return socketAddress;
   return (request) => {
-    const field = request.headers['x-forwarded-for'];
-    const entries = (Array.isArray(field) ? field.join(',') : (field ?? '')).split(',').reverse();
+    const entries = `${request.headers['x-forwarded-for'] ?? ''}`.split(',').reverse();
     let address = socketAddress(request);
     for (const entry of entries.slice(0, proxies)) {
       const hop = bareAddress(entry.trim());
@@ -63,14 +62,10 @@ export function addressKey(address: string | undefined): string {
   const text = address === undefined ? undefined : bareAddress(address);
   if (text === undefined) return NO_ADDRESS;
   if (isIPv4(text)) return text;
-  const groups = expand(text);
-  if (groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff) {
-    return [groups[6] ?? 0, groups[7] ?? 0].flatMap((group) => [group >> 8, group & 0xff]).join('.');
-  }
-  return `${groups
-    .slice(0, 4)
-    .map((group) => group.toString(16))
-    .join(':')}::/64`;
+  const groups = groupsOf(text);
+  if (groups.slice(0, 6).join(':') !== '0:0:0:0:0:ffff') return `${groups.slice(0, 4).join(':')}::/64`;
+  const [high = 0, low = 0] = groups.slice(6).map((group) => Number.parseInt(group, 16));
+  return [high >> 8, high & 0xff, low >> 8, low & 0xff].join('.');
 }
 
 /** Returns the address without port, brackets and zone, or `undefined` if it is invalid. */
@@ -81,14 +76,13 @@ function bareAddress(text: string): string | undefined {
 }
 
 /** Returns the eight groups of a valid IPv6 address. */
-function expand(address: string): number[] {
-  const hex = address.replace(/\d+\.\d+\.\d+\.\d+$/, (quad) => {
-    const [a = 0, b = 0, c = 0, d = 0] = quad.split('.').map(Number);
-    return `${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`;
-  });
-  const [head = '', tail] = hex.split('::');
-  const before = head === '' ? [] : head.split(':');
-  const after = tail === undefined || tail === '' ? [] : tail.split(':');
+function groupsOf(address: string): readonly string[] {
+  // The URL parser leaves out leading zeros, and writes a part like `192.0.2.1` as two groups.
+  const { hostname } = new URL(`http://[${address}]`);
+  const [before = [], after = []] = hostname
+    .slice(1, -1)
+    .split('::')
+    .map((part) => part.split(':').filter((group) => group !== ''));
   const zeros: string[] = Array(8 - before.length - after.length).fill('0');
-  return [...before, ...zeros, ...after].map((group) => Number.parseInt(group, 16));
+  return [...before, ...zeros, ...after];
 }
