@@ -17,6 +17,11 @@ export interface Principal {
   readonly plan: Plan;
 }
 
+/** Reports whether a value has an id and a plan. Principals without an id would share one quota. */
+export function isPrincipal(value: Principal | undefined): value is Principal {
+  return typeof value?.id === 'string' && value.id !== '' && Array.isArray(value.plan?.policies);
+}
+
 /**
  * Returns the principal of an API key, or `undefined` if the key is unknown or revoked. If the
  * function throws or rejects, the client receives a 503.
@@ -55,7 +60,7 @@ export function addressPerMinute(quota: number): Plan {
 const ADDRESS_PLAN = addressPerMinute(600);
 
 /** Who was charged for a request. */
-interface Charge extends Pick<Reply, 'charged' | 'isAddressOverLimit'> {
+interface Charge extends Pick<Reply, 'charged'> {
   /** The plan whose limits the reply announces: the plan of the key, or the address plan. */
   readonly plan: Plan;
   /** The limiter's decision as header fields. */
@@ -85,29 +90,22 @@ export function createAdmission(options: AdmissionOptions) {
   function admit(request: ReadRequest): MaybePromise<Verdict<Principal>> {
     const { apiKey, keyFault, fault } = request;
     if (fault !== undefined || apiKey === undefined) return refuse(request, fault ?? keyFault);
-    return tried(() =>
-      callHost(
-        'isKnownKey',
-        () => isKnownKey(apiKey),
-        (known) => (known ? lookUp(request, apiKey) : lookUpUnknown(request, apiKey)),
-      ),
-    );
+    return tried(() => {
+      const known = callHost('isKnownKey', () => isKnownKey(apiKey));
+      return after(known, (isKnown) => (isKnown ? lookUp(request, apiKey) : lookUpUnknown(request, apiKey)));
+    });
   }
 
   function lookUp(request: ReadRequest, apiKey: string): MaybePromise<Verdict<Principal>> {
-    return callHost(
-      'authenticate',
-      () => authenticate(apiKey),
-      (principal) => {
-        if (principal === undefined || principal === null) return refuse(request, 'invalid_api_key');
-        const { id, plan } = principal;
-        // Principals without an id would all share one quota.
-        if (typeof id !== 'string' || id === '' || !Array.isArray(plan?.policies)) {
-          throw new HostFailure('authenticate failed', new TypeError('expected a principal with an id and a plan'));
-        }
-        return take('key', id, plan, principal);
-      },
-    );
+    const found = callHost('authenticate', () => authenticate(apiKey));
+    return after(found, (principal) => {
+      if (principal === undefined || principal === null) return refuse(request, 'invalid_api_key');
+      if (!isPrincipal(principal)) {
+        throw new HostFailure('authenticate failed', new TypeError('expected a principal with an id and a plan'));
+      }
+      const { id, plan } = principal;
+      return tried(() => take(id, plan, principal), plan, principal);
+    });
   }
 
   /**
@@ -117,26 +115,21 @@ export function createAdmission(options: AdmissionOptions) {
    */
   function lookUpUnknown(request: ReadRequest, apiKey: string): MaybePromise<Verdict<Principal>> {
     const bucket = addressKey(resolveAddress(request.clientAddress));
-    return callHost(
-      'limiter.take',
-      () => limiter.take(bucket, addressPlan, 0),
-      ({ inForce }) => {
-        if (inForce.remaining > 0) return lookUp(request, apiKey);
-        if (lookingUp.has(bucket)) {
-          return after(takeFromAddress(request), (verdict) =>
-            verdict.refusal === undefined ? lookUp(request, apiKey) : verdict,
-          );
-        }
-        lookingUp.add(bucket);
-        return after(
-          tried(() => lookUp(request, apiKey)),
-          (verdict) => {
-            lookingUp.delete(bucket);
-            return verdict;
-          },
+    const state = callHost('limiter.take', () => limiter.take(bucket, addressPlan, 0));
+    return after(state, ({ inForce }) => {
+      if (inForce.remaining > 0) return lookUp(request, apiKey);
+      if (lookingUp.has(bucket)) {
+        return after(takeFromAddress(request), (verdict) =>
+          verdict.refusal === undefined ? lookUp(request, apiKey) : verdict,
         );
-      },
-    );
+      }
+      lookingUp.add(bucket);
+      const found = tried(() => lookUp(request, apiKey));
+      return after(found, (verdict) => {
+        lookingUp.delete(bucket);
+        return verdict;
+      });
+    });
   }
 
   function refuse(request: ReadRequest, code: ErrorCode): MaybePromise<Refused> {
@@ -144,38 +137,22 @@ export function createAdmission(options: AdmissionOptions) {
   }
 
   function takeFromAddress(request: ReadRequest): MaybePromise<Verdict<undefined>> {
-    return tried(() => take('address', addressKey(resolveAddress(request.clientAddress)), addressPlan, undefined));
+    return tried(() => take(addressKey(resolveAddress(request.clientAddress)), addressPlan, undefined));
   }
 
-  function take<P extends Principal | undefined>(
-    charged: 'key' | 'address',
-    bucket: string,
-    plan: Plan,
-    principal: P,
-  ): MaybePromise<Verdict<P>> {
-    return tried(
-      () =>
-        callHost(
-          'limiter.take',
-          () => limiter.take(bucket, plan),
-          (decision) => {
-            // Throws if the limiter has not returned a decision.
-            const limitFields = limitFieldsOf(decision, draftFields);
-            if (decision.allowed) {
-              return { charged, isAddressOverLimit: false, plan, limitFields, principal, refusal: undefined };
-            }
-            const isAddressOverLimit = charged === 'address';
-            return { charged, isAddressOverLimit, plan, limitFields, principal, refusal: overLimit(decision) };
-          },
-        ),
-      plan,
-      principal,
-    );
+  function take<P extends Principal | undefined>(bucket: string, plan: Plan, principal: P): MaybePromise<Verdict<P>> {
+    const charged = principal === undefined ? 'address' : 'key';
+    const decision = callHost('limiter.take', () => limiter.take(bucket, plan));
+    return after(decision, (decided) => {
+      // Throws if the limiter has not returned a decision.
+      const limitFields = limitFieldsOf(decided, draftFields);
+      return { charged, plan, limitFields, principal, refusal: refusalOf(decided) };
+    });
   }
 
   /** Runs a step. If it throws or rejects, the request is refused with 503 or 500. */
   function tried<V>(step: () => MaybePromise<V>, plan = addressPlan, principal?: Principal): MaybePromise<V | Refused> {
-    return attempt(step, (error) => ({ ...uncharged(plan, principal), refusal: failed(error) }));
+    return attempt(step, (error) => uncharged(failed(error), plan, principal));
   }
 
   /**
@@ -188,33 +165,26 @@ export function createAdmission(options: AdmissionOptions) {
 
   /** Returns the verdict on a request that arrives after the service was closed. */
   function turnAway(): Verdict {
-    return { ...uncharged(addressPlan), refusal: refusal('service_unavailable') };
+    return uncharged(refusal('service_unavailable'), addressPlan);
   }
 
   return { admit, charge, turnAway };
 }
 
-function uncharged(plan: Plan, principal?: Principal) {
+function uncharged(outcome: Outcome, plan: Plan, principal?: Principal): Refused {
   const limitFields = unavailableFields(plan, Date.now() + UNAVAILABLE_MS);
-  return { charged: undefined, isAddressOverLimit: false, plan, limitFields, principal };
+  return { charged: undefined, plan, limitFields, principal, refusal: outcome };
 }
 
-function overLimit({ verdict, retryAfterMs }: Decision): Outcome {
+function refusalOf({ allowed, verdict, retryAfterMs }: Decision): Outcome | undefined {
+  if (allowed) return undefined;
   const code = verdict === 'banned' ? 'api_key_banned' : 'rate_limit_exceeded';
   return refusal(code, 'Retry-After', retryAfter(retryAfterMs));
 }
 
-const OPTIONS: readonly (keyof AdmissionOptions)[] = [
-  'limiter',
-  'authenticate',
-  'isKnownKey',
-  'addressPlan',
-  'draftFields',
-];
-
 /** Throws a TypeError or RangeError that names the invalid option. `others` are allowed too. */
 export function checkAdmissionOptions(options: AdmissionOptions, others: readonly string[] = []): void {
-  checkFields('options', options, [...others, ...OPTIONS]);
+  checkFields('options', options, [...others, 'limiter', 'authenticate', 'isKnownKey', 'addressPlan', 'draftFields']);
   const { limiter, authenticate, isKnownKey, addressPlan, draftFields = true } = options;
   checkMethods('limiter', limiter, ['take']);
   checkFunction('authenticate', authenticate);

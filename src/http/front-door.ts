@@ -4,7 +4,7 @@ import { createFailureWarning, hostErrorOf, type ReplyMessage, replies } from '.
 import { type ClientAddress, resolveAddress } from './client-address.js';
 import { after, attempt } from './host-call.js';
 import { failed, isStream, type Outcome, type Reply, refusal } from './reply.js';
-import { type ReadRequest, type RefusalCode, type RequestHead, readRequest } from './request.js';
+import { type ReadRequest, type RequestHead, readRequest } from './request.js';
 import { type Asked, pathOf } from './route.js';
 
 /** A path of the host that needs no key. */
@@ -38,30 +38,24 @@ export type FrontDoor = ReturnType<typeof createFrontDoor>;
 
 /** Creates a front door. Calls `warn` with each failure while the channel has no subscriber. */
 export function createFrontDoor(options: AdmissionOptions, warn = createFailureWarning()) {
-  function publish(
-    request: ReadRequest,
-    verdict: Verdict,
-    outcome: Outcome,
-    { operation, orderId }: Partial<Asked> = {},
-    bytes: number | undefined,
-  ): void {
+  function publish(request: ReadRequest, verdict: Verdict, outcome: Outcome, asked?: Asked, bytes?: number): void {
     const { requestId, traceparent, method, target, clientAddress, startedMs, apiKey } = request;
     const { status, code, error } = outcome;
     if (!replies.hasSubscribers) {
-      if (error !== undefined) warn(error, operation, apiKey);
+      if (error !== undefined) warn(error, asked?.operation, apiKey);
       return;
     }
     const message: ReplyMessage = {
       requestId,
       traceparent,
       method,
-      path: target && publicPath(target),
+      path: target && pathOf(target.split('#', 1)[0] ?? '').slice(0, MAX_PATH_LENGTH),
       clientAddress: knownAddress(clientAddress),
       status,
       bytes,
       code,
-      operation,
-      orderId,
+      operation: asked?.operation,
+      orderId: asked?.orderId,
       keyId: verdict.principal?.id,
       plan: verdict.plan.name,
       error: hostErrorOf(error),
@@ -76,18 +70,14 @@ export function createFrontDoor(options: AdmissionOptions, warn = createFailureW
     return readRequest(head, clientAddress, replies.hasSubscribers);
   }
 
-  /** Returns the request for a head that could not be parsed. `code` is the reason. */
-  function readUnparsed(code: RefusalCode, clientAddress?: ClientAddress): ReadRequest {
-    return { ...read({ rawHeaders: [] }, clientAddress), hasContent: true, fault: code };
-  }
-
   /**
    * Completes an outcome: adds the header fields that every reply has, and publishes the reply on
    * the diagnostics channel. A stream is published when it has ended.
    */
   function reply(request: ReadRequest, verdict: Verdict, outcome: Outcome, options: ReplyOptions = {}): Reply {
     const { method, requestId, hasContent, fault, isMultiplexed } = request;
-    const { charged, isAddressOverLimit } = verdict;
+    const { charged } = verdict;
+    const isAddressOverLimit = charged === 'address' && verdict.refusal?.status === 429;
     const { asked, isLast = false, isQuiet = false } = options;
     const headers = [...outcome.fields, ...verdict.limitFields];
     // A client without a valid key must open a new connection for each request over its limit.
@@ -114,7 +104,7 @@ export function createFrontDoor(options: AdmissionOptions, warn = createFailureW
     });
   }
 
-  return { ...admission, read, readUnparsed, reply, serve };
+  return { ...admission, read, reply, serve };
 }
 
 function performOn({ allow, perform }: OpenPath, request: ReadRequest): MaybePromise<Outcome> {
@@ -125,15 +115,6 @@ function performOn({ allow, perform }: OpenPath, request: ReadRequest): MaybePro
 function lengthOf(body: Outcome['body']): number | undefined {
   if (body === undefined) return 0;
   return typeof body === 'string' || 'length' in body ? body.length : undefined;
-}
-
-/**
- * Returns the path of a request target, without its query and fragment. Returns `undefined` for an
- * absolute URL with an `@`, because it may contain a password.
- */
-function publicPath(target: string): string | undefined {
-  const [whole = ''] = target.split('#', 1);
-  return /^[^/].*@/.test(whole) ? undefined : pathOf(whole).slice(0, MAX_PATH_LENGTH);
 }
 
 /** Returns the client's address, or `undefined` if the function that determines it throws. */

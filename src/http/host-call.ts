@@ -11,23 +11,11 @@ export class HostFailure extends Error {
 }
 
 /**
- * Calls a function of the host, such as `store.list`, and passes its result to `next`. If the
- * function throws or rejects, the error is a {@link HostFailure}. An error of `next` is not.
+ * Calls a function of the host, such as `store.list`. If it throws or rejects, the error is a
+ * {@link HostFailure}.
  */
-export function callHost<T, R>(
-  part: string,
-  call: () => MaybePromise<T>,
-  next: (value: T) => MaybePromise<R>,
-): MaybePromise<R> {
-  let result: MaybePromise<T>;
-  try {
-    result = call();
-  } catch (error) {
-    throw new HostFailure(`${part} failed`, error);
-  }
-  if (!isPromise(result)) return next(result);
-  // The result can be a thenable that is not a promise, such as a query builder.
-  return Promise.resolve(result).then(next, (error: unknown) => {
+export function callHost<T>(part: string, call: () => MaybePromise<T>): MaybePromise<T> {
+  return attempt(call, (error): never => {
     throw new HostFailure(`${part} failed`, error);
   });
 }
@@ -50,7 +38,8 @@ export function after<T, R>(value: MaybePromise<T>, next: (value: T) => MaybePro
 export function attempt<T, R>(step: () => MaybePromise<T>, recover: (error: unknown) => R): MaybePromise<T | R> {
   try {
     const result = step();
-    return isPromise(result) ? result.catch(recover) : result;
+    // The result can be a thenable that is not a promise, such as a query builder.
+    return isPromise(result) ? Promise.resolve(result).catch(recover) : result;
   } catch (error) {
     return recover(error);
   }

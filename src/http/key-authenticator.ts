@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Principal } from './admission.js';
+import { isPrincipal, type Principal } from './admission.js';
 import { bearerToken } from './request.js';
 
 /**
@@ -31,11 +31,8 @@ export function createKeyAuthenticator(
     if (bearerToken(`Bearer ${apiKey}`) !== apiKey || apiKey === 'undefined') {
       throw new TypeError(`${where}: expected an API key of letters, digits and "-._~+/", perhaps with "=" at its end`);
     }
-    if (typeof principal?.id !== 'string' || principal.id === '' || principal.id === apiKey) {
-      throw new TypeError(`${where}: expected a principal with an id that is not the API key itself`);
-    }
-    if (!Array.isArray(principal.plan?.policies)) {
-      throw new TypeError(`${where}: expected a principal with a plan, such as PLANS.free`);
+    if (!isPrincipal(principal) || principal.id === apiKey) {
+      throw new TypeError(`${where}: expected a principal with a plan, and with an id that is not the API key itself`);
     }
     principals.set(digest(apiKey), principal);
   }

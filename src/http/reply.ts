@@ -27,12 +27,8 @@ export interface StreamedBody extends AsyncIterable<Uint8Array> {
   readonly ended: Promise<StreamEnd>;
 }
 
-export interface StreamEnd {
-  /** The number of bytes that the reader has taken. */
-  readonly bytes: number;
-  /** The failure of the store, if the stream is truncated because of it. */
-  readonly error: unknown;
-}
+/** The number of bytes that the reader has taken, and the failure that has truncated the stream. */
+export type StreamEnd = { readonly bytes: number; readonly error: unknown };
 
 /** A prepared response, which has to be written to the connection. */
 export interface Reply {

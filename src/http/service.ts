@@ -3,7 +3,6 @@ import { cancelOutcome } from '../orders/cancellation.js';
 import type { CancelOutcome, MaybePromise, OrderId, OrderStatus, OrderStore } from '../orders/index.js';
 import { type AdmissionOptions, checkAdmissionOptions, type Verdict } from './admission.js';
 import type { ClientAddress } from './client-address.js';
-import type { ErrorCode } from './errors.js';
 import { createFrontDoor, type FrontDoor } from './front-door.js';
 import { after, attempt, callHost, isPromise } from './host-call.js';
 import { createListRepresenter } from './list/lister.js';
@@ -42,11 +41,12 @@ export interface OrderService {
   close(): Promise<void>;
 }
 
-const CANCEL_ERRORS: Readonly<Record<Exclude<CancelOutcome, 'cancelled'>, ErrorCode>> = {
-  already_shipped: 'order_already_shipped',
-  already_cancelled: 'order_already_cancelled',
-  not_pending: 'order_not_pending',
-  not_found: 'order_not_found',
+const OUTCOMES: Readonly<Record<CancelOutcome, Outcome>> = {
+  cancelled: { status: 204, fields: [], body: undefined },
+  already_shipped: refusal('order_already_shipped'),
+  already_cancelled: refusal('order_already_cancelled'),
+  not_pending: refusal('order_not_pending'),
+  not_found: refusal('order_not_found'),
 };
 
 /**
@@ -90,18 +90,16 @@ export function createServiceBehind(door: FrontDoor, options: OrderServiceOption
   const operations: Readonly<Record<OperationName, Perform>> = { listOrders, cancelOrder };
 
   function listOrders(request: ReadRequest): MaybePromise<Outcome> {
-    return callHost(
-      'store.list',
-      () => store.list(),
-      (listed) => represent(listed, request),
-    );
+    const listed = callHost('store.list', () => store.list());
+    return after(listed, (orders) => represent(orders, request));
   }
 
   function cancelOrder({ ifMatch = '*' }: ReadRequest, id: OrderId | undefined): MaybePromise<Outcome> {
     if (id === undefined) return refusal('invalid_order_id');
     // An order has no representation, so no entity tag in `If-Match` can match (RFC 9110 §13.1.1).
     if (ifMatch.trim() !== '*') return refuseCancel(id);
-    return callHost('store.cancel', () => store.cancel(id), outcomeOf);
+    const outcome = callHost('store.cancel', () => store.cancel(id));
+    return after(outcome, outcomeOf);
   }
 
   /**
@@ -111,14 +109,11 @@ export function createServiceBehind(door: FrontDoor, options: OrderServiceOption
    */
   function refuseCancel(id: OrderId): MaybePromise<Outcome> {
     if (store.get === undefined) return refusal('precondition_failed');
-    return callHost(
-      'store.get',
-      () => store.get?.(id),
-      (order: { readonly status: OrderStatus } | undefined) => {
-        const outcome = outcomeOf(cancelOutcome(order?.status));
-        return outcome === CANCELLED ? refusal('precondition_failed') : outcome;
-      },
-    );
+    const found = callHost<{ readonly status: OrderStatus } | undefined>('store.get', () => store.get?.(id));
+    return after(found, (order) => {
+      const outcome = cancelOutcome(order?.status);
+      return outcome === 'cancelled' ? refusal('precondition_failed') : OUTCOMES[outcome];
+    });
   }
 
   function serve(request: ReadRequest, verdict: Verdict): MaybePromise<Reply> {
@@ -149,7 +144,7 @@ export function createServiceBehind(door: FrontDoor, options: OrderServiceOption
     },
 
     refuse(code, clientAddress) {
-      const request = door.readUnparsed(code, clientAddress);
+      const request = { ...door.read({ rawHeaders: [] }, clientAddress), fault: code };
       return replyTo(request, door.admit(request));
     },
 
@@ -162,10 +157,7 @@ export function createServiceBehind(door: FrontDoor, options: OrderServiceOption
   };
 }
 
-const CANCELLED: Outcome = { status: 204, fields: [], body: undefined };
-
 function outcomeOf(outcome: CancelOutcome): Outcome {
-  if (outcome === 'cancelled') return CANCELLED;
-  if (!Object.hasOwn(CANCEL_ERRORS, outcome)) throw new TypeError('store.cancel: returned an unknown outcome');
-  return refusal(CANCEL_ERRORS[outcome]);
+  if (!Object.hasOwn(OUTCOMES, outcome)) throw new TypeError('store.cancel: returned an unknown outcome');
+  return OUTCOMES[outcome];
 }

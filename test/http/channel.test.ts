@@ -103,9 +103,10 @@ test('the path that the diagnostics channel reports is cut off and has no secret
   await service.respond({ method: 'GET', url: `/${'x'.repeat(5_000)}`, rawHeaders: KEY });
   assert.equal(messages[0]?.path?.length, 1_024);
   for (const [url, path] of [
-    ['http://h?token=a/SECRET', '/'],
+    ['http://h?token=a/SECRET', ''],
     ['http://h/a?next=/b&token=SECRET', '/a'],
-    ['http://user:SECRET@h/a', undefined],
+    ['http://user:SECRET@h/a', '/a'],
+    ['user:SECRET@h:443', ''],
     ['/a#token=SECRET', '/a'],
   ] as const) {
     await service.respond({ method: 'GET', url, rawHeaders: KEY });

@@ -20,7 +20,7 @@ test('createKeyAuthenticator finds the principal of a known key, and none for a 
 });
 
 const INVALID_KEY = 'expected an API key of letters, digits and "-._~+/", perhaps with "=" at its end';
-const INVALID_ID = 'expected a principal with an id that is not the API key itself';
+const INVALID_PRINCIPAL = 'expected a principal with a plan, and with an id that is not the API key itself';
 
 test('an error names an invalid key or principal by its position, and never repeats a key', () => {
   const rows: readonly (readonly [keys: unknown, message: string])[] = [
@@ -30,10 +30,10 @@ test('an error names an invalid key or principal by its position, and never repe
     [{ ok: shop, 'se cret': ann }, `keys: entry 2: ${INVALID_KEY}`],
     // The key comes from an environment variable that is not set.
     [{ [`${undefined}`]: ann }, `keys: entry 1: ${INVALID_KEY}`],
-    [{ secret: { plan: PLANS.free } }, `keys: entry 1: ${INVALID_ID}`],
-    [{ secret: { ...ann, id: 'secret' } }, `keys: entry 1: ${INVALID_ID}`],
-    [{ secret: undefined }, `keys: entry 1: ${INVALID_ID}`],
-    [{ secret: { id: 'ann' } }, 'keys: entry 1: expected a principal with a plan, such as PLANS.free'],
+    [{ secret: { plan: PLANS.free } }, `keys: entry 1: ${INVALID_PRINCIPAL}`],
+    [{ secret: { ...ann, id: 'secret' } }, `keys: entry 1: ${INVALID_PRINCIPAL}`],
+    [{ secret: undefined }, `keys: entry 1: ${INVALID_PRINCIPAL}`],
+    [{ secret: { id: 'ann' } }, `keys: entry 1: ${INVALID_PRINCIPAL}`],
   ];
   for (const [keys, message] of rows) {
     assert.throws(() => Reflect.apply(createKeyAuthenticator, undefined, [keys]), { name: 'TypeError', message });
