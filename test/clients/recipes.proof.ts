@@ -8,10 +8,9 @@ import { without } from '../support/installed.js';
 
 /** The ids include 2^53 and 2^53 + 1, so that a rounded id would name another order that exists. */
 const IDS = ['-9223372036854775808', '9007199254740992', '9007199254740993', '9223372036854775807'];
-const [EVEN, ODD] = [2n ** 53n, 2n ** 53n + 1n];
+const EVEN = 2n ** 53n;
 
 const withoutJq = without('jq');
-const withoutPython = without('python3');
 
 /** Returns the code block in this language from the description of the OpenAPI document. */
 function recipe(language: string): string {
@@ -28,11 +27,11 @@ async function listen(t: TestContext) {
   return { ...service, url };
 }
 
-async function printed(t: TestContext, command: string, ...parameters: readonly string[]): Promise<string> {
+async function printed(t: TestContext, command: string): Promise<string> {
   const { url, apiKey } = await listen(t);
   const script = `curl -sS -H "Authorization: Bearer $API_KEY" "$LIST" | ${command}`;
   const env = { ...process.env, API_KEY: apiKey, LIST: `${url}/store/orders` };
-  return (await promisify(execFile)('sh', ['-c', script, 'sh', ...parameters], { env })).stdout;
+  return (await promisify(execFile)('sh', ['-c', script], { env })).stdout;
 }
 
 test('the JavaScript example of the OpenAPI document keeps every digit of an id', async () => {
@@ -51,11 +50,4 @@ test('the shell example of the OpenAPI document keeps every digit of an id, but 
   assert.equal(await printed(t, recipe('sh')), `${IDS.join('\n')}\n`);
   if (!/^jq-1\.[0-6]\b/.test(execFileSync('jq', ['--version'], { encoding: 'utf8' }))) return;
   assert.deepEqual((await printed(t, "jq -r '.[1,2].id'")).split('\n'), [`${EVEN}`, `${EVEN}`, '']);
-});
-
-test('the Python module json keeps every digit of an id; a float does not', { skip: withoutPython }, async (t) => {
-  const print =
-    'import json, sys\nfor order in json.load(sys.stdin): print(order["id"], int(float(order["id"])) == order["id"])';
-  const lines = (await printed(t, 'python3 -c "$1"', print)).trim().split('\n');
-  assert.deepEqual(lines, [`${IDS[0]} True`, `${EVEN} True`, `${ODD} False`, `${IDS[3]} False`]);
 });

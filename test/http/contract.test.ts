@@ -97,28 +97,6 @@ for (const way of WAYS) {
         assert.equal(store.get(1n)?.status, 'pending');
       }));
 
-    test('X-RateLimit-* report the window with the fewest remaining requests: first the minute, and later the day (part 8)', () =>
-      withShop(way, async (ask, { clock }) => {
-        const [minute, day] = [60, 86_400];
-        const startS = clock.nowMs() / 1_000;
-        for (const [waitS, status, limit, remaining, resetS, retryAfter] of [
-          [0, 200, 2, 1, minute, undefined],
-          [0, 200, 2, 0, minute, undefined],
-          [0, 429, 2, 0, minute, minute],
-          [minute, 200, 2, 1, 2 * minute, undefined],
-          [0, 200, 2, 0, 2 * minute, undefined],
-          [minute, 200, 5, 0, day, undefined],
-          [0, 429, 5, 0, day, day - 2 * minute],
-          [day - 2 * minute, 200, 2, 1, day + minute, undefined],
-        ] as const) {
-          clock.advance(waitS * 1_000);
-          const answer = await ask('GET', ORDERS, [bearer('tiny-key')]);
-          assert.equal(answer.status, status);
-          assert.deepEqual(rateLimitOf(answer), { limit, remaining, reset: startS + resetS });
-          if (retryAfter !== undefined) assert.equal(retryAfterOf(answer), retryAfter);
-        }
-      }));
-
     test('requests without a valid key are limited by address; valid keys do not use that quota, and are not affected by it', () =>
       withShop(way, async (ask) => {
         for (let i = 0; i < 4; i++) await ask('GET', ORDERS, [bearer('tiny-key')]);
