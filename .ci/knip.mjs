@@ -13,6 +13,7 @@ export default {
         'test/**/*.{test,proof}.ts',
         'test/**/*-process.ts',
         'test/**/*.mjs',
+        'test/openapi-tools/client.ts',
         'test/examples/support/many-orders.ts',
       ],
       project: ['src/**/*.ts', 'test/**/*.ts', 'examples/**/*.ts'],
