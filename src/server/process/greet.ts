@@ -16,9 +16,6 @@ export interface Guide {
   readonly showsKeys: boolean;
 }
 
-/** In Windows PowerShell, `curl` is another command. `curl.exe` works there and in cmd.exe. */
-const CURL = process.platform === 'win32' ? 'curl.exe' : 'curl';
-
 /**
  * Fills a new storage with sample orders and demo keys, and prints the keys. If there are no keys,
  * prints how to create one. On a terminal, or with demo keys, prints the address of the
@@ -27,17 +24,17 @@ const CURL = process.platform === 'win32' ? 'curl.exe' : 'curl';
 export async function greet({ isNew, orders, keys, name }: ServerStorage, guide: Guide): Promise<void> {
   const { url, createKey, hasSample, showsKeys } = guide;
   const lines: string[] = [];
-  if (isNew && hasSample) {
+  const isFilled = isNew && hasSample;
+  if (isFilled) {
     await orders.put(SAMPLE_ORDERS);
     lines.push(`Created ${name} with ${SAMPLE_ORDERS.length} sample orders.`);
     if (showsKeys) lines.push(...(await createDemoKeys(keys, url)));
   }
-  const isKeyless = await keys.isEmpty();
-  if (isKeyless) lines.push(`${name} has no API keys.${createKey === undefined ? '' : ` Create one: ${createKey}`}`);
-  if (process.stderr.isTTY || (isNew && hasSample && showsKeys)) {
-    if (url !== undefined) lines.push(`Documentation: ${new URL('/docs', url).href}`);
-    if (createKey !== undefined && !isKeyless) lines.push(`Another key: ${createKey}`);
-    lines.push('');
+  if (await keys.isEmpty()) {
+    lines.push(`${name} has no API keys.${createKey === undefined ? '' : ` Create one: ${createKey}`}`);
+  }
+  if (url !== undefined && (process.stderr.isTTY || (isFilled && showsKeys))) {
+    lines.push(`Documentation: ${new URL('/docs', url).href}`, '');
   }
   await writeText(process.stderr, lines.map((line) => `${line}\n`).join(''));
 }
@@ -55,8 +52,8 @@ async function createDemoKeys(keys: KeyRing, url: string | undefined): Promise<r
     ...lines,
     'List the orders, and cancel one:',
     '',
-    `  ${CURL} ${authorization} "${list}"`,
-    `  ${CURL} -i -X DELETE ${authorization} "${list}/${pending}"`,
+    `  curl ${authorization} "${list}"`,
+    `  curl -i -X DELETE ${authorization} "${list}/${pending}"`,
     '',
   ];
 }

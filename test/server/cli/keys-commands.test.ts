@@ -78,9 +78,9 @@ test('the keys commands refuse an unknown or revoked key; the commands that they
       'the key key_absent does not exist; run "store-orders keys list --db m.db"',
     );
   }
-  await output('orders import - --db o.db', '[]');
+  await output(['orders', 'import', '-', '--db', 'my shop.db'], '[]');
   assert.equal(
-    await output('keys list --db o.db'),
-    'no keys; create one: store-orders keys create --plan free --db o.db\n',
+    await output(['keys', 'list', '--db', 'my shop.db']),
+    'no keys; create one: store-orders keys create --plan free --db "my shop.db"\n',
   );
 });
