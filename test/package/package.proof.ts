@@ -98,7 +98,8 @@ test('without the PostgreSQL driver, the program prints one sentence that tells 
     ],
     { cwd: join(folder, 'module'), encoding: 'utf8' },
   );
-  const says = 'store-orders: the PostgreSQL driver is not installed; run "npm install pg"\n';
+  const says =
+    'store-orders: cannot open the database of this URL: the PostgreSQL driver is not installed; run "npm install pg"\n';
   assert.deepEqual({ status, stdout, stderr }, { status: 1, stdout: '', stderr: says });
 });
 

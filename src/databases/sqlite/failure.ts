@@ -1,3 +1,5 @@
+import { messageOf } from '../../message-of.js';
+
 /** Each row has this program's name for an error, SQLite's code, and SQLite's name for the code. */
 const RESULTS = [
   // A full disk: the file -shm could not grow.
@@ -61,7 +63,7 @@ export function isLate(error: unknown): boolean {
 export function failureOf(error: unknown, file: string, operation: FileOperation): SqliteFileError {
   if (error instanceof SqliteFileError) return error;
   const kind = resultOf(error) ?? 'other';
-  return new SqliteFileError(sentence(kind, textOf(error), file, operation), kind, { cause: error });
+  return new SqliteFileError(sentence(kind, messageOf(error), file, operation), kind, { cause: error });
 }
 
 /** Converts a driver's error. Its message is not used, because it says little about the cause. */
@@ -95,10 +97,4 @@ function sentence(kind: FailureKind, text: string, file: string, operation: File
     default:
       return `cannot ${operation} ${file}: ${text}`;
   }
-}
-
-/** Returns the message of a thrown value. A driver's error is not always an `Error`. */
-export function textOf(error: unknown): string {
-  if (typeof error === 'object' && error !== null && 'message' in error) return String(error.message);
-  return typeof error === 'object' ? JSON.stringify(error) : String(error);
 }

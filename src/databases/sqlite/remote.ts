@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import { late, SqliteFileError, textOf } from './failure.js';
+import { messageOf } from '../../message-of.js';
+import { late, SqliteFileError } from './failure.js';
 import type { FileWorkerData, WorkerAnswer, WorkerCall } from './worker.js';
 
 /** The objects that a worker hosts, as other threads call them. */
@@ -100,7 +101,7 @@ export function createFileWorker<Parts>(
     // Each thread would print its own warning that node:sqlite is experimental.
     const started = new Worker(url, { workerData: data, execArgv: ['--disable-warning=ExperimentalWarning'] });
     started.on('message', receive);
-    started.on('error', (error) => rejectAll(failureOfThread(`failed: ${textOf(error)}`)));
+    started.on('error', (error) => rejectAll(failureOfThread(`failed: ${messageOf(error)}`)));
     started.on('exit', () => {
       worker = undefined;
       isHanging = false;

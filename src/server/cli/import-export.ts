@@ -1,10 +1,10 @@
 import { createReadStream, fstatSync, openSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { failureOf } from '../../databases/sqlite/failure.js';
+import { messageOf } from '../../message-of.js';
 import { serializeRecord } from '../../orders/json.js';
 import type { ImportedRecord } from '../../orders/store.js';
 import { type CommandResult, done, failed, Misuse } from '../command-result.js';
-import { messageOf } from '../log/message-of.js';
 import { writeText } from '../log/write-text.js';
 import type { Storage } from '../storage/storage.js';
 import type { Invocation } from './command.js';

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
+import { messageOf } from '../../message-of.js';
 import { type CommandResult, done, failed, Misuse } from '../command-result.js';
-import { messageOf } from '../log/message-of.js';
 import { printable } from '../log/printable.js';
 import { writeText } from '../log/write-text.js';
 import { type Command, nearest, PROGRAM, parseCommand, quoted } from './command.js';

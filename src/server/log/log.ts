@@ -1,6 +1,6 @@
 import type { ReplyMessage } from '../../http/index.js';
+import { messageOf } from '../../message-of.js';
 import { escapeNonAscii } from '../../orders/json.js';
-import { messageOf } from './message-of.js';
 
 /**
  * Reports what the program does. An event is a few words, with fields for the details. Neither the

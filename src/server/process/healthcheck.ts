@@ -1,8 +1,8 @@
 import { type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
+import { messageOf } from '../../message-of.js';
 import { type CommandResult, done, failed } from '../command-result.js';
 import { baseAddress, localAddress } from '../listener/base-url.js';
-import { messageOf } from '../log/message-of.js';
 
 const PATIENCE_MS = 3_000;
 

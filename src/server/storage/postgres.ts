@@ -1,12 +1,13 @@
 import type { Client, ClientConfig, Pool } from 'pg';
+import type { PostgresPool } from '../../databases/postgres/client.js';
 import { migrateTables } from '../../databases/postgres/migration.js';
+import { messageOf } from '../../message-of.js';
 import { importRecords } from '../../orders/postgres/import.js';
 import { createPostgresOrderStore } from '../../orders/postgres/index.js';
 import { readRecords } from '../../orders/postgres/list.js';
 import { ORDERS_SCHEMA } from '../../orders/postgres/table.js';
-import { ifInstalled, notInstalled } from '../installed.js';
+import { ifInstalled } from '../installed.js';
 import { createPostgresKeyRing, KEYS_SCHEMA } from '../keys/postgres.js';
-import { explain, withExplainedErrors } from './postgres-failure.js';
 import type { OpenOutcome, Storage } from './storage.js';
 
 export interface PostgresStorageOptions {
@@ -31,8 +32,6 @@ type Driver = Pick<typeof import('pg'), 'Client' | 'Pool'>;
  * Messages show only the host, port and database of the URL.
  */
 export async function openPostgresStorage(url: string, options: PostgresStorageOptions = {}): Promise<OpenOutcome> {
-  const driver: Driver | undefined = (await ifInstalled(import('pg')))?.default;
-  if (driver === undefined) return { ok: false, message: notInstalled('the PostgreSQL driver', 'pg') };
   const config: ClientConfig = {
     connectionString: url,
     application_name: 'store-orders',
@@ -41,13 +40,13 @@ export async function openPostgresStorage(url: string, options: PostgresStorageO
   };
   let name = 'of this URL';
   try {
+    const { default: driver } = await ifInstalled(import('pg'), 'the PostgreSQL driver', 'pg');
     const client = new driver.Client(config);
     name = nameOf(client);
-    const refusal = await prepareTables(client, options);
-    if (refusal !== undefined) return { ok: false, message: `${name}: ${refusal}` };
+    await prepareTables(client, options);
     return { ok: true, data: storageOf(openPool(driver, config, options), name) };
   } catch (error) {
-    return { ok: false, message: `cannot open the database ${name}: ${explain(error)}` };
+    return { ok: false, message: `cannot open the database ${name}: ${messageOf(error)}` };
   }
 }
 
@@ -58,19 +57,18 @@ function nameOf({ host, port, database }: Client): string {
 }
 
 /**
- * Creates or migrates the tables, however long it takes, and closes the client. Returns a message
- * if tables are missing and must not be created.
+ * Creates or migrates the tables, however long it takes, and closes the client. Rejects if tables
+ * are missing and must not be created.
  */
-async function prepareTables(client: Client, { create }: PostgresStorageOptions): Promise<string | undefined> {
+async function prepareTables(client: Client, { create }: PostgresStorageOptions): Promise<void> {
   client.on('error', () => {});
   try {
     await client.connect();
     const { rows } = await client.query("SELECT to_regclass('store_orders_schema')::text AS name");
     if (create !== true && rows[0]?.['name'] === null) {
-      return 'it has no store-orders tables; check the name of the database, or start the server to create them';
+      throw new Error('it has no store-orders tables; check its name, or start the server to create them');
     }
     await migrateTables(client, { ...ORDERS_SCHEMA, ...KEYS_SCHEMA });
-    return undefined;
   } finally {
     await client.end().catch(() => {});
   }
@@ -86,26 +84,21 @@ function openPool(driver: Driver, config: ClientConfig, { limitsStatementTime }:
 }
 
 function storageOf(pool: Pool, name: string): Storage {
-  const explained = withExplainedErrors({
-    query: (statement) => pool.query(statement),
-    connect: (taken) => void pool.connect(taken),
-  });
-  const orders = createPostgresOrderStore(explained);
-  const keys = createPostgresKeyRing(explained);
-  const close = () => pool.end();
+  const orders = createPostgresOrderStore(pool);
+  const keys = createPostgresKeyRing(pool);
+  const connect: NonNullable<PostgresPool['connect']> = (taken) => void pool.connect(taken);
   return {
     name,
     orders,
     keys,
     // Other processes may use the database, so it never gets sample orders.
     isNew: false,
-    importRecords: (batches, replace) => importRecords(explained.connect, batches, replace),
-    records: () => readRecords(explained.connect),
+    importRecords: (batches, replace) => importRecords(connect, batches, replace),
+    records: () => readRecords(connect),
 
     /** Looks up an order and a key that do not exist, because a list would read every order. */
     state: () => Promise.all([orders.get(0n), keys.get('')]).then(() => 'ok'),
 
-    close,
-    discard: close,
+    close: () => pool.end(),
   };
 }

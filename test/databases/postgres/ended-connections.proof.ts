@@ -33,7 +33,7 @@ describe('connections that PostgreSQL ends in its first packet', { skip: missing
       assert.ok(opened.ok);
       t.after(opened.data.close);
       proxy.endsAtOnce = true;
-      await assert.rejects(call(opened.data), /terminating connection|the connection was lost/);
+      await assert.rejects(call(opened.data), /terminat|not queryable/);
       proxy.endsAtOnce = false;
       await call(opened.data);
     });

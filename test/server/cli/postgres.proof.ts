@@ -95,7 +95,7 @@ describe('the program with a PostgreSQL database', { skip: missingEngine }, asyn
     for (const command of ['orders export', 'keys list', 'keys revoke key_a']) {
       assert.match(
         await failure(command),
-        /^postgres:\/\/\S+: it has no store-orders tables; check the name .+ or start the server to create them$/,
+        /^cannot open the database postgres:\/\/\S+: it has no store-orders tables; .+ or start the server to create them$/,
       );
     }
     const client = new pg.Client(url);
@@ -125,15 +125,11 @@ describe('the program with a PostgreSQL database', { skip: missingEngine }, asyn
       [
         `postgres://ann:${WRITTEN}@127.0.0.1:1/shop`,
         1,
-        /database postgres:\/\/127\.0\.0\.1:1\/shop: no PostgreSQL server accepts connections there \(connect ECONNREFUSED/,
+        /database postgres:\/\/127\.0\.0\.1:1\/shop: connect ECONNREFUSED/,
       ],
       [`postgres://ann:${WRITTEN}@localhost:1/shop`, 1, /database postgres:\/\/localhost:1\/shop: .*ECONNREFUSED/],
       [`postgres://absent.invalid/shop?user=ann&password=${WRITTEN}`, 1, /postgres:\/\/absent\.invalid:5432\/shop: /],
-      [
-        `postgres://ann:${WRITTEN}@localhost/shop?sslcert=/absent`,
-        1,
-        /cannot open the database of this URL: there is no such file or socket \(ENOENT/,
-      ],
+      [`postgres://ann:${WRITTEN}@localhost/shop?sslcert=/absent`, 1, /cannot open the database of this URL: ENOENT/],
       [`postgres://ann:${PASSWORD}@localhost/shop`, 2, /--database-url: expected a URL such as/],
       [`postgres://ann:1/${WRITTEN}@localhost/shop`, 2, /--database-url: expected a URL such as/],
       [`postgres://ann:1?${WRITTEN}@localhost/shop`, 2, /--database-url: expected a URL such as/],
