@@ -1,7 +1,7 @@
 import { closeSync, fsyncSync, lstatSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { createPrivately } from '../../databases/sqlite/driver.js';
-import { failureOf, isResult, SqliteFileError, textOf } from '../../databases/sqlite/failure.js';
+import { failureOf, isResult } from '../../databases/sqlite/failure.js';
 import { type CommandResult, done, failed } from '../command-result.js';
 import { randomBase62 } from '../keys/api-key.js';
 import { checkContents, withUnmigratedFile } from './existing-file.js';
@@ -36,7 +36,7 @@ export function withCopy(file: string, target: string, work: (copy: string) => C
         throw isSourceFailure(error) ? error : failureOf(error, target, 'write');
       }
     });
-    withUnmigratedFile(copy, (opened) => checkContents(opened, file), target);
+    withUnmigratedFile(copy, (opened) => checkContents(opened, file), file);
     // VACUUM INTO does not sync its file.
     fsyncFile(copy, 'r+');
     return work(copy);
@@ -55,13 +55,8 @@ function isSourceFailure(error: unknown): boolean {
 /** Renames the copy in one step that survives a power cut. Returns the size of the file in bytes. */
 export function putInPlace(copy: string, target: string): number {
   renameSync(copy, target);
-  try {
-    // Windows cannot open a directory and does not need this.
-    if (process.platform !== 'win32') fsyncFile(dirname(resolve(target)), 'r');
-  } catch (error) {
-    const message = `the disk failed (${textOf(error)}), so it is unknown whether ${target} was written; run db check on it before you try again`;
-    throw new SqliteFileError(message, 'io', { cause: error });
-  }
+  // Windows cannot open a directory and does not need this.
+  if (process.platform !== 'win32') fsyncFile(dirname(resolve(target)), 'r');
   return statSync(target).size;
 }
 

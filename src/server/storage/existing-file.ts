@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
 import { openSqliteDatabase } from '../../databases/sqlite/driver.js';
 import { retryWhileBusy } from '../../databases/sqlite/durability.js';
-import { damaged, failureOf, isResult, SqliteFileError } from '../../databases/sqlite/failure.js';
+import { damaged, failureOf, SqliteFileError } from '../../databases/sqlite/failure.js';
 import { schemaVersions } from '../../databases/sqlite/migration.js';
 import { SCHEMAS } from './program-parts.js';
 
@@ -79,22 +79,12 @@ export function withUnmigratedFile<T>(file: string, work: (opened: UnmigratedFil
   }
 }
 
-/** Reads every page, and throws a {@link SqliteFileError} if the database is damaged. */
+/** Reads every page, and throws an error with the first problem if the database is damaged. */
 export function checkIntegrity(database: SqliteDatabase, name: string): void {
-  const [problem, ...more] = problemsOf(database);
-  if (problem !== undefined) throw damaged(name, more.length === 0 ? problem : `${problem}, and ${more.length} more`);
-}
-
-/** Returns up to a hundred problems. */
-function problemsOf(database: SqliteDatabase): readonly string[] {
-  try {
-    const rows = prepare(database, 'PRAGMA integrity_check').all();
-    const lines = rows.flatMap((row) => String(row['integrity_check']).split('\n'));
-    return lines.filter((line) => line !== 'ok' && !line.startsWith('***'));
-  } catch (error) {
-    if (!isResult(error, 'damaged')) throw error;
-    return [error.message];
-  }
+  const [row] = prepare(database, 'PRAGMA integrity_check(1)').all();
+  // In some versions of SQLite, a line with the name of the database comes first.
+  const problem = String(row?.['integrity_check']).split('\n').at(-1) ?? '';
+  if (problem !== 'ok') throw damaged(name, problem);
 }
 
 /**

@@ -1,4 +1,4 @@
-import { existsSync, rmSync, statSync } from 'node:fs';
+import { existsSync, realpathSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { createPrivately, openSqliteDatabase } from '../../databases/sqlite/driver.js';
 import { prepareFile } from '../../databases/sqlite/durability.js';
@@ -14,7 +14,7 @@ import { createKeyTable } from '../keys/sqlite.js';
 import { createQuotaTable, type QuotaTable } from '../quotas/table.js';
 import { checkFile, checkIntegrity, noSuchDatabase, withUnmigratedFile } from './existing-file.js';
 import { type ProgramParts, SCHEMAS } from './program-parts.js';
-import { hasServer, LOCK_SUFFIX } from './server-lock.js';
+import { hasServer, LOCK_SUFFIX, lockForServer } from './server-lock.js';
 import type { OpenOutcome, ServerStorage, Storage } from './storage.js';
 
 /** {@link Storage} in one SQLite file. */
@@ -36,9 +36,9 @@ export function openSqliteStorage(file: string, { create = false } = {}): OpenOu
 }
 
 /**
- * Opens the database file of a server, in workers. Creates it if it is missing. Fails if the file
- * belongs to another program or is damaged. A database in memory is opened on this thread, because
- * no other thread can open it.
+ * Opens the database file of a server, in workers. Creates it if it is missing. Fails if another
+ * server runs on the file, or if the file belongs to another program or is damaged. A database in
+ * memory is opened on this thread, because no other thread can open it.
  */
 export function openServerSqliteStorage(file: string): OpenOutcome<ServerStorage> {
   return file === IN_MEMORY ? openSqliteStorage(file) : createAndOpen(file, true, openInWorkers);
@@ -83,7 +83,9 @@ function openHere(file: string, isNew: boolean): SqliteStorage {
     const queue = createWriteQueue(database);
     const keys = createKeyTable(database, queue);
     return {
-      ...nameAndEnd(file, isNew, () => queue.idle().then(() => void database.close())),
+      name: file,
+      isNew,
+      close: () => queue.idle().then(() => void database.close()),
       orders: createOrders(database, queue),
       keys: createKeyRing(keys, keys),
       quotas: createQuotaTable(database, queue),
@@ -99,16 +101,30 @@ function openHere(file: string, isNew: boolean): SqliteStorage {
 
 function openInWorkers(name: string, isNew: boolean): ServerStorage {
   const bytes = statSync(name).size;
-  const file = openSqliteFile<ProgramParts>(new URL('./worker.js', import.meta.url), name, SCHEMAS, () => {
-    // A list from a damaged page may be wrong.
-    if (bytes > 0 && bytes <= LARGEST_CHECKED_BYTES) {
-      withUnmigratedFile(name, ({ database }) => checkIntegrity(database, name));
+  let unlock: (() => void) | undefined;
+
+  function check(): void {
+    if (bytes > 0) {
+      withUnmigratedFile(name, ({ database }) => {
+        // A list from a damaged page may be wrong.
+        if (bytes <= LARGEST_CHECKED_BYTES) checkIntegrity(database, name);
+      });
     }
-  });
+    // Resolves symbolic links, so that all names of a file share one lock. The lock comes after the
+    // other checks, because it creates a file, which must not be left beside a file of others.
+    unlock = lockForServer(realpathSync(name));
+    if (unlock === undefined)
+      throw new Error('another server runs on it; stop it first, or name another file with --db');
+  }
+
+  const file = openSqliteFile<ProgramParts>(new URL('./worker.js', import.meta.url), name, SCHEMAS, check);
   // The worker opens the file while the server is being loaded.
   file.probe().catch(() => {});
   return {
-    ...nameAndEnd(name, isNew, file.close),
+    name,
+    isNew,
+    // If the disk does not respond, the lock is released when the process ends.
+    close: () => file.close().then(unlock),
     orders: createFileOrders(file),
     // While the disk hangs, no command can revoke a key, so cached keys stay valid.
     keys: createKeyRing(file.reader.keys, file.writer.keys, { isUnchangeable: isLate }),
@@ -117,19 +133,12 @@ function openInWorkers(name: string, isNew: boolean): ServerStorage {
   };
 }
 
-function nameAndEnd(file: string, isNew: boolean, close: () => Promise<void>) {
-  return {
-    name: file,
-    isNew,
-    close,
-    async discard() {
-      await close();
-      if (isNew) removeFiles(file);
-    },
-  };
+/** Closes a storage, and removes the files that opening it has created. */
+export async function discard({ name, isNew, close }: ServerStorage): Promise<void> {
+  await close();
+  if (isNew) removeFiles(name);
 }
 
 function removeFiles(file: string): void {
-  if (file === IN_MEMORY) return;
   for (const suffix of ['', '-wal', '-shm', LOCK_SUFFIX]) rmSync(file + suffix, { force: true });
 }

@@ -17,8 +17,6 @@ export interface ServerStorage {
   /** Returns the state of the storage. Throws or rejects if the storage cannot be read. */
   state(): BackendState | Promise<BackendState>;
   close(): Promise<void>;
-  /** Closes the storage and removes the files that opening it created. */
-  discard(): Promise<void>;
 }
 
 /** The storage of a command: orders, keys and quotas. */

@@ -70,19 +70,6 @@ test('a restore that cannot rename its copy leaves the database complete, even b
   assert.match(await output('orders export'), /^{"id":1,/);
 });
 
-test('if the directory cannot be synced, db backup and db restore report that the outcome is unknown', {
-  skip: cannotTrace(),
-}, async () => {
-  const { cwd } = await withOrders(1);
-  const { failure } = failing(cwd, 'fsync', 'EIO', cwd);
-  for (const command of ['db backup copy.db', 'db restore copy.db --db new.db']) {
-    assert.match(
-      await failure(command),
-      /^the disk failed \(.+\), so it is unknown whether \S+\.db was written; run db check on it before you try again$/,
-    );
-  }
-});
-
 test('on a full disk, a command reports the disk or the copy, and leaves no copy', {
   skip: cannotTrace(),
 }, async () => {
