@@ -1,25 +1,10 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { subscribe } from 'node:diagnostics_channel';
+import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, register } from 'prom-client';
 import { COMMIT_CHANNEL } from '../../commits.js';
 import { OPERATION_NAMES } from '../../http/operations.js';
 import type { LimiterMode } from '../../limits/redis/limiter.js';
-import { ifInstalled, notInstalled } from '../installed.js';
 import { type BackendState, type Backends, stateOf } from '../listener/health.js';
 import { onReplies } from '../log/replies.js';
-
-export type Prometheus = typeof import('prom-client');
-
-/** Loads the library of the metrics. It is optional, because most programs have no metrics port. */
-export function loadPrometheus(): Promise<Prometheus | undefined> {
-  return ifInstalled(import('prom-client'));
-}
-
-export const NO_PROMETHEUS = notInstalled('the metrics library', 'prom-client');
-
-/** The metrics of this process, in the text format of Prometheus. */
-export interface Metrics {
-  text(): Promise<string>;
-  close(): void;
-}
 
 const MODES: readonly LimiterMode[] = ['shared', 'local', 'open', 'closed'];
 const STATES: readonly BackendState[] = ['ok', 'degraded', 'unavailable'];
@@ -28,17 +13,16 @@ const WRITES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 const SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 /**
- * Creates the metrics. Replies and commits are collected from the diagnostics channels that an
- * embedding program can subscribe to as well. In a worker, the primary can collect the metrics.
+ * Creates the metrics of this process, and returns a function that serialises them in the text
+ * format of Prometheus. Replies and commits are collected from the diagnostics channels that an
+ * embedding program can subscribe to as well.
  * `limiterMode` returns the mode of the Redis limiter, and is absent without one. No label contains
  * text of a request, so clients cannot create an unlimited number of time series.
  */
-export function createMetrics(prometheus: Prometheus, backends: Backends, limiterMode?: () => LimiterMode): Metrics {
-  const { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Histogram, Registry } = prometheus;
-  const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
+export function createMetrics(backends: Backends, limiterMode?: () => LimiterMode): () => Promise<string> {
+  collectDefaultMetrics();
   const metric = (name: string, help: string, labelNames: string[] = []) => {
-    return { name: `store_orders_${name}`, help, labelNames, registers: [registry] };
+    return { name: `store_orders_${name}`, help, labelNames };
   };
   const requests = new Counter(
     metric('requests_total', 'Requests that got a response.', ['operation', 'status', 'code']),
@@ -80,31 +64,20 @@ export function createMetrics(prometheus: Prometheus, backends: Backends, limite
     failures.inc({ operation }, 0);
   }
 
-  function onCommit(message: unknown): void {
-    writes.observe(Number(Reflect.get(Object(message), 'writes')));
-  }
-
-  const endReplies = onReplies(({ operation = 'none', status, code = '', error, durationMs, plan }) => {
+  subscribe(COMMIT_CHANNEL, (message) => writes.observe(Number(Reflect.get(Object(message), 'writes'))));
+  onReplies(({ operation = 'none', status, code = '', error, durationMs, plan }) => {
     requests.inc({ operation, status, code });
     seconds.observe({ operation }, durationMs / 1_000);
     if (error !== undefined) failures.inc({ operation });
     if (status === 429) refusals.inc({ plan, code });
   });
-  subscribe(COMMIT_CHANNEL, onCommit);
-  AggregatorRegistry.setRegistries([registry]);
+  // In a worker, this sends the metrics to the primary when it collects them.
   new AggregatorRegistry();
-
-  return {
-    text: () => registry.metrics(),
-    close() {
-      endReplies();
-      unsubscribe(COMMIT_CHANNEL, onCommit);
-    },
-  };
+  return () => register.metrics();
 }
 
 /** Returns a function that collects the metrics of all workers, and adds them up. */
-export function collectFromWorkers({ AggregatorRegistry }: Prometheus): () => Promise<string> {
+export function collectFromWorkers(): () => Promise<string> {
   const registry = new AggregatorRegistry();
   return () => registry.clusterMetrics();
 }

@@ -1,5 +1,7 @@
+import { once } from 'node:events';
 import { lstat, rm } from 'node:fs/promises';
 import { type AddressInfo, connect, type Server } from 'node:net';
+import { messageOf } from '../../message-of.js';
 
 /** Where a server listens. `port` can also be the path of a unix socket. */
 export interface Place {
@@ -9,39 +11,22 @@ export interface Place {
   readonly flag: '--port' | '--metrics-port';
 }
 
-const ADVICE: Readonly<Record<string, string>> = {
-  EADDRNOTAVAIL: '; this machine does not have that address; check --host and the variable HOST',
-  ENOTFOUND: '; this host name has no address; check --host and the variable HOST',
-  EACCES: '; this user may not listen on it; use a port of 1024 or higher',
-};
-
-/** Resolves to the reason why the server cannot listen, or to `undefined` once it listens. */
-export async function listen(server: Server, { host, port, flag }: Place): Promise<string | undefined> {
+/** Resolves once the server listens. Otherwise rejects with a sentence. */
+export async function listen(server: Server, { host, port, flag }: Place): Promise<void> {
   const isSocket = typeof port === 'string';
   // The old socket is removed before `listen`, not after a failure: workers share a socket only if
   // they call `listen` equally often. If the old one stays, `listen` reports that it is in use.
   if (isSocket && (await isLeftOver(port))) await rm(port, { force: true }).catch(() => {});
-  const error = await tryToListen(server, isSocket ? { path: port } : { host, port });
-  if (error === undefined) return undefined;
-  const place = isSocket ? `the unix socket ${port}` : `port ${port} on ${host}`;
-  const { code = error.message } = error;
-  if (code === 'EADDRINUSE') return `${place} is in use; choose another with ${flag}`;
-  return `cannot listen on ${place}: ${code}${isSocket ? '' : (ADVICE[code] ?? '')}`;
-}
-
-function tryToListen(
-  server: Server,
-  place: { readonly host?: string; readonly port?: number; readonly path?: string },
-): Promise<NodeJS.ErrnoException | undefined> {
-  return new Promise((resolve) => {
-    server.once('error', resolve);
-    server.listen(place, () => {
-      server.off('error', resolve);
-      // Later errors are ignored. They mean that a single connection could not be accepted.
-      server.on('error', () => {});
-      resolve(undefined);
-    });
-  });
+  try {
+    await once(server.listen(isSocket ? { path: port } : { host, port }), 'listening');
+  } catch (error) {
+    const place = isSocket ? `the unix socket ${port}` : `port ${port} on ${host}`;
+    const isInUse = error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
+    if (isInUse) throw new Error(`${place} is in use; choose another with ${flag}`);
+    throw new Error(`cannot listen on ${place}: ${messageOf(error)}; check ${isSocket ? flag : `--host and ${flag}`}`);
+  }
+  // Later errors are ignored. They mean that a single connection could not be accepted.
+  server.on('error', () => {});
 }
 
 /** Returns whether the file is a socket that refuses connections, because its server was killed. */

@@ -1,23 +1,18 @@
+import { ifInstalled } from '../installed.js';
 import { baseAddress } from '../listener/base-url.js';
 import { createMetricsServer } from '../metrics/metrics-server.js';
 import { addressOf, listen } from './listen.js';
 
-/** The address of the metrics, or why the server cannot listen there. */
-interface MetricsPort {
-  readonly url: string | undefined;
-  readonly refusal: string | undefined;
-  close(): void;
+/** Loads the metrics, which need an optional package. Rejects if it is not installed. */
+export function loadMetrics(): Promise<typeof import('../metrics/metrics.js')> {
+  return ifInstalled(import('../metrics/metrics.js'), 'the metrics library', 'prom-client');
 }
 
-/** Serves the metrics on a port of their own. */
-export async function listenForMetrics(
-  host: string,
-  port: number | undefined,
-  text: () => Promise<string>,
-): Promise<MetricsPort> {
+/** Serves the metrics on a port of their own. Rejects if the server cannot listen there. */
+export async function listenForMetrics(text: () => Promise<string>, host: string, port = 0) {
   const server = createMetricsServer(text);
-  const refusal = await listen(server, { host, port: port ?? 0, flag: '--metrics-port' });
+  await listen(server, { host, port, flag: '--metrics-port' });
   const address = addressOf(server);
   const url = address && baseAddress(address, '/metrics');
-  return { url, refusal, close: () => server.close().closeAllConnections() };
+  return { url, close: () => server.close().closeAllConnections() };
 }

@@ -1,12 +1,11 @@
 import cluster, { type Worker } from 'node:cluster';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { messageOf } from '../../message-of.js';
 import { type CommandResult, failed } from '../command-result.js';
 import type { Settings } from '../config/settings.js';
 import type { Log, LogFields } from '../log/log.js';
-import { messageOf } from '../log/message-of.js';
-import { collectFromWorkers, loadPrometheus, NO_PROMETHEUS } from '../metrics/metrics.js';
 import { WORKER_VARIABLE, type WorkerMessage } from './lifecycle.js';
-import { listenForMetrics } from './metrics-port.js';
+import { listenForMetrics, loadMetrics } from './metrics-port.js';
 import { firstSignal } from './signals.js';
 
 /** The shortest time between two starts of a worker. */
@@ -20,10 +19,7 @@ const STOP_MS = 9_000;
  * signal, it stops accepting connections. Each worker then finishes the requests on its
  * connections, and exits.
  */
-export async function runPrimary(settings: Settings, log: Log): Promise<CommandResult> {
-  const { workers: count, host, metricsPort } = settings;
-  const prometheus = metricsPort === undefined ? undefined : await loadPrometheus();
-  if (metricsPort !== undefined && prometheus === undefined) return failed(NO_PROMETHEUS);
+export async function runPrimary({ workers: count, host, metricsPort }: Settings, log: Log): Promise<CommandResult> {
   const running = new Set<RunningWorker>();
   let isStopping = false;
 
@@ -54,20 +50,20 @@ export async function runPrimary(settings: Settings, log: Log): Promise<CommandR
   }
 
   try {
+    const metrics = metricsPort === undefined ? undefined : await loadMetrics();
     // The first worker starts alone, because only one may remove the socket of a killed server.
     const first = start(1);
     const listening = await first.listening;
     const workers = [first, ...Array.from({ length: count - 1 }, (_, index) => start(index + 2))];
     await Promise.all(workers.map((worker) => worker.listening));
-    const metrics = prometheus && (await listenForMetrics(host, metricsPort, collectFromWorkers(prometheus)));
-    if (metrics?.refusal !== undefined) return failed(metrics.refusal);
+    const metricsPage = metrics && (await listenForMetrics(metrics.collectFromWorkers(), host, metricsPort));
     const signal = firstSignal(killAll);
     for (const worker of workers) void keep(worker);
-    log.event('listening', { ...listening, metrics: metrics?.url, workers: count });
+    log.event('listening', { ...listening, metrics: metricsPage?.url, workers: count });
 
     log.event('stopping', { signal: await signal });
     isStopping = true;
-    metrics?.close();
+    metricsPage?.close();
     const killTimer = setTimeout(killAll, STOP_MS);
     const unclean = (await Promise.all(Array.from(running, stop))).filter(({ code }) => code !== 0);
     clearTimeout(killTimer);

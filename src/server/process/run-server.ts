@@ -1,17 +1,18 @@
 import { addressPerMinute } from '../../http/admission.js';
+import { messageOf } from '../../message-of.js';
 import { type CommandResult, failed } from '../command-result.js';
 import type { Settings } from '../config/settings.js';
 import { baseAddress, isLoopback, localAddress } from '../listener/base-url.js';
 import { createOrderServer } from '../listener/server.js';
 import type { Log } from '../log/log.js';
-import { messageOf } from '../log/message-of.js';
 import { onReplies } from '../log/replies.js';
 import { openCounting } from '../quotas/backend.js';
-import { IN_MEMORY } from '../storage/sqlite.js';
+import { discard, IN_MEMORY } from '../storage/sqlite.js';
 import type { ServerStorage } from '../storage/storage.js';
 import { greet } from './greet.js';
 import type { Lifecycle } from './lifecycle.js';
 import { addressOf, listen } from './listen.js';
+import { listenForMetrics, loadMetrics } from './metrics-port.js';
 
 /**
  * Runs the server until its lifecycle stops it. Then closes what it has opened, in reverse order,
@@ -27,12 +28,13 @@ export async function runServer(
   const { host, port, metricsPort } = settings;
   let hasServed = false;
   const cleanUps: (() => unknown)[] = [
-    onReplies((message) => {
-      if (settings.log !== 'events' || message.error !== undefined) log.request(message);
-    }),
     // If the server fails before it has served, the database that it has created is removed.
-    () => (hasServed ? closeStorage() : data.discard()),
+    () => (hasServed ? closeStorage() : discard(data)),
   ];
+
+  onReplies((message) => {
+    if (settings.log !== 'events' || message.error !== undefined) log.request(message);
+  });
 
   async function closeStorage(): Promise<void> {
     try {
@@ -44,18 +46,12 @@ export async function runServer(
     }
   }
 
-  async function serve(): Promise<CommandResult> {
-    // The modules of the metrics are imported here, so that a server without them starts sooner.
-    const metricsModule = metricsPort === undefined ? undefined : await import('../metrics/metrics.js');
-    const prometheus = await metricsModule?.loadPrometheus();
-    if (metricsModule !== undefined && prometheus === undefined) return failed(metricsModule.NO_PROMETHEUS);
-    const opened = await openCounting(settings, data, log);
-    if (!opened.ok) return failed(opened.message);
-    const { counting } = opened;
+  async function serve(): Promise<void> {
+    const metricsModule = metricsPort === undefined ? undefined : await loadMetrics();
+    const counting = await openCounting(settings.redisUrl, data.quotas, log);
     cleanUps.push(counting.close);
     const backends = { database: data.state, quotas: counting.state };
-    const metrics = prometheus && metricsModule?.createMetrics(prometheus, backends, counting.mode);
-    if (metrics !== undefined) cleanUps.push(metrics.close);
+    const metrics = metricsModule?.createMetrics(backends, counting.mode);
 
     const server = createOrderServer({
       store: data.orders,
@@ -70,14 +66,12 @@ export async function runServer(
       corsOrigins: settings.corsOrigin,
       backends,
     });
-    const refusal = await listen(server, { host, port, flag: '--port' });
-    if (refusal !== undefined) return failed(refusal);
+    await listen(server, { host, port, flag: '--port' });
     cleanUps.push(() => server.drain(0));
     // The primary of several workers serves the metrics of all of them.
-    const page = metrics && lifecycle.worker === undefined ? await import('./metrics-port.js') : undefined;
-    const metricsPage = metrics && (await page?.listenForMetrics(host, metricsPort, metrics.text));
+    const hasMetricsPage = metrics !== undefined && lifecycle.worker === undefined;
+    const metricsPage = hasMetricsPage ? await listenForMetrics(metrics, host, metricsPort) : undefined;
     if (metricsPage !== undefined) cleanUps.push(metricsPage.close);
-    if (metricsPage?.refusal !== undefined) return failed(metricsPage.refusal);
     const drained = new Promise<void>((resolve) => {
       // `drain` must be called in this pass of the event loop, because the cluster module closes
       // the connections of a worker in the next pass.
@@ -106,15 +100,14 @@ export async function runServer(
       url,
       socket: typeof port === 'string' ? port : undefined,
       db: isInMemory ? undefined : data.name,
-      redis: counting.name,
+      redis: settings.redisUrl?.name,
       metrics: metricsPage?.url,
     });
     await drained;
-    return { outcome: 'done' };
   }
 
-  const failedBy = (error: unknown) => failed(`${data.name}: ${messageOf(error)}`);
-  let result = await serve().catch(failedBy);
+  const failedBy = (error: unknown) => failed(messageOf(error));
+  let result = await serve().then((): CommandResult => ({ outcome: 'done' }), failedBy);
   for (const cleanUp of cleanUps.reverse()) {
     try {
       await cleanUp();

@@ -2,7 +2,7 @@ import { createSystemClock } from '../../limits/clock.js';
 import { createStatefulLimiter } from '../../limits/memory/limiter.js';
 import { createRedisLimiter, type RedisLimiter } from '../../limits/redis/limiter.js';
 import type { RedisConnection } from './redis-client.js';
-import { type QuotaStorage, requireTable, withSavedQuotas } from './saved-quotas.js';
+import { requireTable, withSavedQuotas } from './saved-quotas.js';
 import type { QuotaTable } from './table.js';
 
 /** Reads and changes the quotas of keys from outside the process that counts them. */
@@ -12,7 +12,7 @@ export interface QuotaAdmin extends Pick<RedisLimiter, 'peek' | 'reset' | 'ban' 
 }
 
 /** Creates a {@link QuotaAdmin} for saved quotas. A server applies a change within a second. */
-export function savedQuotaAdmin({ name: place, quotas }: QuotaStorage<QuotaTable>): QuotaAdmin {
+export function savedQuotaAdmin(place: string, quotas: QuotaTable | undefined): QuotaAdmin {
   const table = requireTable(quotas);
   return {
     place,

@@ -2,18 +2,16 @@ import { createSystemClock } from '../../limits/clock.js';
 import { PLANS, type RateLimiter } from '../../limits/index.js';
 import { createStatefulLimiter } from '../../limits/memory/limiter.js';
 import type { LimiterMode } from '../../limits/redis/limiter.js';
-import type { Settings } from '../config/settings.js';
+import { messageOf } from '../../message-of.js';
 import type { RedisAddress } from '../config/urls.js';
 import type { BackendState } from '../listener/health.js';
 import type { Log } from '../log/log.js';
-import { messageOf } from '../log/message-of.js';
-import { type QuotaStorage, requireTable, withSavedQuotas } from './saved-quotas.js';
+import { requireTable, withSavedQuotas } from './saved-quotas.js';
+import type { SavedQuotas } from './table.js';
 
 /** Where a server's quotas are counted: in this process or in Redis. */
 interface Counting {
   readonly limiter: RateLimiter;
-  /** The name of the Redis server in logs. Absent when quotas are counted in this process. */
-  readonly name?: string;
   /** Returns the mode of the Redis limiter. Absent when quotas are counted in this process. */
   readonly mode?: () => LimiterMode;
   state(): BackendState;
@@ -21,33 +19,25 @@ interface Counting {
   close(): Promise<void>;
 }
 
-export type OpenedCounting =
-  | { readonly ok: true; readonly counting: Counting }
-  | { readonly ok: false; readonly message: string };
-
-/** Counts quotas in Redis if the settings name a Redis server, otherwise in this process. */
-export async function openCounting(
-  { redisUrl: address }: Pick<Settings, 'redisUrl'>,
-  storage: QuotaStorage,
+/**
+ * Counts quotas in Redis if `address` is given, otherwise in this process. Rejects if
+ * the saved quotas cannot be read, or if the Redis driver is not installed.
+ */
+export function openCounting(
+  address: RedisAddress | undefined,
+  quotas: SavedQuotas | undefined,
   log: Log,
-): Promise<OpenedCounting> {
-  try {
-    return {
-      ok: true,
-      counting: await (address === undefined ? countInMemory(storage, log) : countInRedis(address, log)),
-    };
-  } catch (error) {
-    return { ok: false, message: `${address?.name ?? storage.name}: ${messageOf(error)}` };
-  }
+): Promise<Counting> {
+  return address === undefined ? countInMemory(quotas, log) : countInRedis(address, log);
 }
 
 const SAVE_EVERY_MS = 500;
 
 /**
  * Counts in this process and saves the counts to the storage, so that a restart does not refill a
- * quota. Rejects if the saved quotas cannot be read.
+ * quota.
  */
-async function countInMemory({ quotas }: QuotaStorage, log: Log): Promise<Counting> {
+async function countInMemory(quotas: SavedQuotas | undefined, log: Log): Promise<Counting> {
   const clock = createSystemClock();
   const limiter = await withSavedQuotas(createStatefulLimiter({ clock }), clock, requireTable(quotas));
   /** Why the last save failed, if it did. The same failure is logged once. */
@@ -75,7 +65,7 @@ async function countInMemory({ quotas }: QuotaStorage, log: Log): Promise<Counti
 
 /**
  * Counts in Redis, together with all other servers. While Redis fails, even at the start, counts in
- * this process only. Rejects if the driver is not installed.
+ * this process only.
  */
 async function countInRedis(address: RedisAddress, log: Log): Promise<Counting> {
   // Redis is imported here, so that a server that counts in memory starts sooner.
@@ -96,7 +86,6 @@ async function countInRedis(address: RedisAddress, log: Log): Promise<Counting> 
   while (limiter.mode === 'shared' && !redis.isConnected()) await limiter.peek('', PLANS.free);
   return {
     limiter,
-    name: address.name,
     mode: () => limiter.mode,
     // The limiter notices a lost connection only when a call fails.
     state: () => (limiter.mode === 'shared' && redis.isConnected() ? 'ok' : 'degraded'),

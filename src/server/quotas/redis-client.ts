@@ -1,7 +1,7 @@
 import type { SendCommand } from '../../limits/redis/limiter.js';
+import { messageOf } from '../../message-of.js';
 import type { RedisAddress } from '../config/urls.js';
-import { ifInstalled, notInstalled } from '../installed.js';
-import { messageOf } from '../log/message-of.js';
+import { ifInstalled } from '../installed.js';
 
 /** A connection to Redis that reconnects by itself. While it is down, commands fail immediately. */
 export interface RedisConnection {
@@ -32,22 +32,21 @@ export async function connectRedis(address: RedisAddress): Promise<RedisConnecti
     });
     setTimeout(resolve, CONNECT_MS).unref();
   });
-  // Whether the server turned out to be one node of a cluster. It is then not used at all: if it
-  // counted its own part of the keys, the wrong setting would hardly be noticed.
-  let isOneOfMany = false;
-  const isConnected = () => client.status === 'ready' && !isOneOfMany;
+  const isConnected = () => client.status === 'ready';
 
   return {
     async send(command) {
-      if (isOneOfMany) throw new Error(ONE_OF_A_CLUSTER);
       // The error of `client.call` would not contain the reason.
       if (!isConnected()) throw failure ?? new Error('not connected');
       try {
         return await client.call(...command);
       } catch (error) {
         if (replyCode(error) !== 'MOVED') throw error;
-        isOneOfMany = true;
-        throw new Error(ONE_OF_A_CLUSTER);
+        // This server is one node of a cluster, and is not used at all. If it counted its own part
+        // of the keys, the wrong setting would hardly be noticed.
+        client.disconnect();
+        failure = new Error(ONE_OF_A_CLUSTER);
+        throw failure;
       }
     },
     isConnected,
@@ -71,9 +70,7 @@ interface Client {
 }
 
 async function createClient({ nodes, db, tls, username, password }: RedisAddress): Promise<Client> {
-  const driver = await ifInstalled(import('ioredis'));
-  if (driver === undefined) throw new Error(notInstalled('the Redis driver', 'ioredis'));
-  const { Redis, Cluster } = driver;
+  const { Redis, Cluster } = await ifInstalled(import('ioredis'), 'the Redis driver', 'ioredis');
   const retry = (times: number) => Math.min(RETRY_MS.first * 2 ** (times - 1), RETRY_MS.longest);
   const options = {
     ...(username !== undefined && { username }),

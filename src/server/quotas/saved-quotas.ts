@@ -4,34 +4,32 @@ import type { KeyState } from '../../limits/limiter.js';
 import type { StatefulLimiter } from '../../limits/memory/limiter.js';
 import type { SavedQuotas } from './table.js';
 
-export interface QuotaStorage<Table = SavedQuotas> {
-  /** The storage's name in messages, without a password. */
-  readonly name: string;
-  /** Absent only if the storage is PostgreSQL. The settings then name a Redis server. */
-  readonly quotas?: Table;
-}
-
+/** Returns the table. It is absent only in PostgreSQL, and the settings then name a Redis server. */
 export function requireTable<Table>(quotas: Table | undefined): Table {
   if (quotas === undefined) throw new TypeError('the storage has no table of quotas');
   return quotas;
 }
 
 const integerSchema = v.pipe(v.number(), v.safeInteger());
-const stateSchema = v.object({
-  buckets: v.array(
-    v.object({
-      name: v.string(),
-      refill: v.picklist(['interval', 'continuous']),
-      ...v.entriesFromList(['windowMs', 'taken', 'atMs'], integerSchema),
-    }),
-  ),
-  ban: v.exactOptional(
-    v.object({
-      strikesAtMs: v.array(integerSchema),
-      ...v.entriesFromList(['refusedAtMs', 'forgiven', 'banEndMs', 'banMs', 'level', 'forgetAtMs'], integerSchema),
-    }),
-  ),
-});
+const stateSchema = v.pipe(
+  v.string(),
+  v.parseJson(),
+  v.object({
+    buckets: v.array(
+      v.object({
+        name: v.string(),
+        refill: v.picklist(['interval', 'continuous']),
+        ...v.entriesFromList(['windowMs', 'taken', 'atMs'], integerSchema),
+      }),
+    ),
+    ban: v.exactOptional(
+      v.object({
+        strikesAtMs: v.array(integerSchema),
+        ...v.entriesFromList(['refusedAtMs', 'forgiven', 'banEndMs', 'banMs', 'level', 'forgetAtMs'], integerSchema),
+      }),
+    ),
+  }),
+);
 
 /**
  * A limiter whose quotas of keys survive a restart. Quotas of addresses are not saved, because
@@ -77,7 +75,9 @@ export async function withSavedQuotas(
 
   // States are parsed here and not in the worker, because loading valibot would delay its start.
   for (const [keyId, json] of await table.load(onlyKeyId)) {
-    limiter.restore(keyId, shifted(v.parse(stateSchema, JSON.parse(json)), -clock.utcOffsetMs()));
+    const { success, output, issues } = v.safeParse(stateSchema, json);
+    if (!success) throw new Error(`the saved quotas of ${keyId} are invalid: ${issues[0].message}`);
+    limiter.restore(keyId, shifted(output, -clock.utcOffsetMs()));
   }
   // Changes that commands requested while no server ran are applied before the first `take`.
   await applyRequests();

@@ -43,6 +43,8 @@ const MISTAKES: readonly Mistake[] = [
   [REDIS_OF('http://:secret@localhost'), `REDIS_URL: ${REDIS_URL}`],
   [REDIS_OF('redis://:se@cret@localhost'), `REDIS_URL: ${REDIS_URL}`],
   [REDIS_OF('redis://:secret%@localhost'), `REDIS_URL: ${REDIS_URL}`],
+  [REDIS_OF('redis://ann:1?secret@localhost'), `REDIS_URL: ${REDIS_URL}`],
+  [REDIS_OF('redis://ann:1#secret@localhost'), `REDIS_URL: ${REDIS_URL}`],
   [REDIS_OF('redis://localhost:65536'), `REDIS_URL: ${REDIS_URL}`],
   // An upper-case scheme is refused, and never means a connection without TLS.
   [REDIS_OF('REDISS://:secret@localhost'), `REDIS_URL: ${REDIS_URL}`],

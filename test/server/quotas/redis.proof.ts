@@ -94,8 +94,8 @@ test('while Redis is down, a server starts, responds and counts requests by itse
   assert.equal(await server.stop('SIGTERM'), 0);
 });
 
-test('a Redis password is sent but never shown, even if it is wrong or misplaced in the URL', { skip }, async (t) => {
-  const { cwd, misuse, failure } = programIn();
+test('a Redis password is sent but never shown, even if it is wrong', { skip }, async (t) => {
+  const { cwd, failure } = programIn();
   const { port, client } = await redisFor(t);
   await client.config('SET', 'requirepass', PASSWORD);
   const texts: string[] = [];
@@ -113,19 +113,6 @@ test('a Redis password is sent but never shown, even if it is wrong or misplaced
   await wrong.stop('SIGTERM');
   texts.push(wrong.stdout(), wrong.stderr());
 
-  const urls = [
-    `redis://:${PASSWORD}@${HOST}:${port}`,
-    `redis://u:1?${PASSWORD}@${HOST}`,
-    `redis://u:1#${PASSWORD}@${HOST}`,
-    `redis://u:${PASSWORD}`,
-    `http://:${ENCODED}@${HOST}`,
-    `redis://:${ENCODED}@${HOST},localhost`,
-  ];
-  for (const url of urls) {
-    const message = await misuse(`serve --redis-url ${url}`);
-    assert.match(message, /^--redis-url: expected a URL such as /);
-    texts.push(message);
-  }
   const message = await failure(`quota show ${id} --redis-url redis://:x${ENCODED}@${HOST}:${port}`);
   assert.ok(message.startsWith(`redis://${HOST}:${port}: WRONGPASS`), message);
   texts.push(message);
@@ -161,9 +148,9 @@ test('if the Redis driver is missing, the error names the command that installs 
   // register a hook.
   const env = { NODE_OPTIONS: `--no-deprecation --import=${setUp}` };
   const { failure } = programIn({ env });
-  assert.match(
+  assert.equal(
     await failure(`serve --db :memory: --port 0 --redis-url redis://${HOST}:1`),
-    /^redis:.+ not installed; run "npm install ioredis"$/,
+    'the Redis driver is not installed; run "npm install ioredis"',
   );
 });
 

@@ -1,8 +1,8 @@
+import { messageOf } from '../../../message-of.js';
 import { type CommandResult, failed } from '../../command-result.js';
 import type { RedisAddress } from '../../config/urls.js';
 import type { KeyRecord } from '../../keys/key-record.js';
 import type { KeyRing } from '../../keys/key-ring.js';
-import { messageOf } from '../../log/message-of.js';
 import { type QuotaAdmin, redisQuotaAdmin, savedQuotaAdmin } from '../../quotas/admin.js';
 import { connectRedis } from '../../quotas/redis-client.js';
 import { type Invocation, settingOptions } from '../command.js';
@@ -29,9 +29,8 @@ export async function withQuotas(
 ): Promise<CommandResult> {
   return withStorage(
     invocation,
-    async (storage, { redisUrl }) => {
-      const { keys } = storage;
-      if (redisUrl === undefined) return work(savedQuotaAdmin(storage), keys);
+    async ({ name, keys, quotas }, { redisUrl }) => {
+      if (redisUrl === undefined) return work(savedQuotaAdmin(name, quotas), keys);
       return withRedis(redisUrl, (admin) => work(admin, keys));
     },
     { settings: ['redisUrl'] },
