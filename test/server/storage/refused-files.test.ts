@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openSqliteDatabase, openSqliteOrderStore } from 'store-orders/sqlite';
@@ -87,19 +87,6 @@ test('a database file without tables is accepted as a new database', async () =>
   const cwd = temporaryDirectory();
   exec(join(cwd, 'store-orders.db'), 'PRAGMA user_version = 1', 'PRAGMA user_version = 0');
   assert.deepEqual(await answerOf(['keys', 'list'], { cwd }), []);
-});
-
-test('commands open an order database whose tables are only in the write-ahead log after a crash', async () => {
-  const cwd = temporaryDirectory();
-  const database = openSqliteDatabase(join(cwd, 'crashed.db'));
-  database.exec('PRAGMA journal_mode = WAL');
-  const store = openSqliteOrderStore(join(cwd, 'crashed.db'));
-  await store.put([{ id: 1 }]);
-  for (const suffix of ['', '-wal'])
-    copyFileSync(join(cwd, `crashed.db${suffix}`), join(cwd, `store-orders.db${suffix}`));
-  await store.close();
-  database.close();
-  assert.equal((await run(['orders', 'show', '1'], { cwd })).stdout, 'id        1\nstatus    pending\n');
 });
 
 test('a migration that fails midway leaves the file unchanged', async () => {
