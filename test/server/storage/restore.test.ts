@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import {
   copyFileSync,
+  cpSync,
   existsSync,
   lstatSync,
   readdirSync,
@@ -11,7 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { after, test } from 'node:test';
 import { openSqliteDatabase } from 'store-orders/sqlite';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { journalOf, leaveJournal } from '../support/journal.js';
@@ -19,26 +20,38 @@ import { answerOf, issueKey, type Run, run, startServer } from '../support/progr
 
 const SERVE = ['serve', '--host', '192.0.2.1'];
 
-/**
- * Creates order 1, then a backup, then order 2. If a test is given, a killed server leaves its
- * write-ahead log beside the database.
- */
-async function withBackup(t?: TestContext) {
+/** A directory with a database that has orders 1 and 2, and a backup from before order 2. */
+const stopped = prepare();
+/** The same after a killed server has left its write-ahead log beside the database. */
+const killed = stopped.then(({ cwd, key }) => prepareKilled(cwd, key));
+
+async function prepare() {
   const cwd = temporaryDirectory();
-  const file = (name = 'store-orders.db') => join(cwd, name);
   await answerOf(['orders', 'import', '-'], { cwd, input: '{"id":1,"petId":7}' });
   const { key } = await issueKey(cwd, 'free');
   await answerOf(['db', 'backup', 'backup.db'], { cwd });
   await answerOf(['orders', 'import', '-'], { cwd, input: '{"id":2}' });
-  if (t !== undefined) {
-    const server = await startServer(t, { cwd });
-    await fetch(`${server.url}/store/orders/2`, { method: 'DELETE', headers: { authorization: `Bearer ${key}` } });
-    await server.stop('SIGKILL');
-    assert.ok(existsSync(file('store-orders.db-wal')));
-  }
+  return { cwd, key };
+}
+
+async function prepareKilled(from: string, key: string): Promise<string> {
+  const cwd = temporaryDirectory();
+  cpSync(from, cwd, { recursive: true });
+  const server = await startServer({ after }, { cwd });
+  await fetch(`${server.url}/store/orders/2`, { method: 'DELETE', headers: { authorization: `Bearer ${key}` } });
+  await server.stop('SIGKILL');
+  assert.ok(existsSync(join(cwd, 'store-orders.db-wal')));
+  return cwd;
+}
+
+/** Copies one of the directories for a test. */
+async function withBackup({ isKilled = false } = {}) {
+  const cwd = temporaryDirectory();
+  const { cwd: from, key } = await stopped;
+  cpSync(isKilled ? await killed : from, cwd, { recursive: true });
   const restore = (...args: readonly string[]): Promise<Run> => run(['db', 'restore', 'backup.db', ...args], { cwd });
   const exported = async () => (await run(['orders', 'export'], { cwd })).stdout;
-  return { cwd, file, key, restore, exported };
+  return { cwd, file: (name = 'store-orders.db') => join(cwd, name), key, restore, exported };
 }
 
 /** Returns the bytes of each file in a directory, by file name. */
@@ -49,9 +62,9 @@ function contents(directory: string): Readonly<Record<string, string>> {
 
 const ORDER_1 = '{"id":1,"petId":7,"status":"pending"}\n';
 
-for (const killed of [false, true]) {
-  test(`db restore replaces ${killed ? 'the database of a killed server, with its write-ahead log,' : 'a database'} by a backup`, async (t) => {
-    const { cwd, file, key, restore, exported } = await withBackup(killed ? t : undefined);
+for (const isKilled of [false, true]) {
+  test(`db restore replaces ${isKilled ? 'the database of a killed server, with its write-ahead log,' : 'a database'} by a backup`, async (t) => {
+    const { cwd, file, key, restore, exported } = await withBackup({ isKilled });
     const { code, stdout } = await restore();
     const bytes = readFileSync(file()).length;
     assert.deepEqual([code, stdout], [0, `restored store-orders.db from backup.db, ${bytes} bytes\n`]);
@@ -66,8 +79,8 @@ for (const killed of [false, true]) {
 }
 
 for (const isMissing of [false, true]) {
-  test(`db restore replaces a ${isMissing ? 'missing' : 'copied'} database beside the write-ahead log of another`, async (t) => {
-    const { file, restore, exported } = await withBackup(t);
+  test(`db restore replaces a ${isMissing ? 'missing' : 'copied'} database beside the write-ahead log of another`, async () => {
+    const { file, restore, exported } = await withBackup({ isKilled: true });
     if (isMissing) renameSync(file(), file('gone.db'));
     else copyFileSync(file('backup.db'), file());
     assert.equal((await restore()).code, 0);

@@ -3,7 +3,6 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import type { TestContext } from 'node:test';
 import { root } from '../../support/root.js';
 import { IS_QUICK } from '../../support/sampled.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
@@ -136,7 +135,11 @@ export interface RunningServer {
 }
 
 /** Starts the server on a free port and waits until it listens. */
-export async function startServer(t: TestContext, options: RunOptions, ...args: string[]): Promise<RunningServer> {
+export async function startServer(
+  t: { after(stop: () => unknown): void },
+  options: RunOptions,
+  ...args: string[]
+): Promise<RunningServer> {
   const child = spawnProgram(['serve', '--port', '0', ...args], options);
   const exited = once(child, 'exit');
   let stdout = '';
