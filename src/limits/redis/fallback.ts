@@ -49,7 +49,6 @@ export function withFallback(shared: SharedLimiter, options: FallbackOptions) {
   });
 
   function decideHere(method: 'take' | 'peek', key: string, plan: Plan, cost: number, error: unknown): Decision {
-    failedKey = key;
     if (onBackendError === 'closed') throw new Error('the request cannot be counted', { cause: error });
     if (onBackendError === 'open') return local.peek(key, plan, cost);
     const nowMs = clock.nowMs();
@@ -73,8 +72,21 @@ export function withFallback(shared: SharedLimiter, options: FallbackOptions) {
     return decision;
   }
 
+  /** Waits for a call about a key. */
+  function wait<T, R>(
+    key: string,
+    asked: Promise<T>,
+    done: (value: T) => R,
+    failed: (error: unknown) => R,
+  ): Promise<R> {
+    return breaker.run(asked, done, (error) => {
+      failedKey = key;
+      return failed(error);
+    });
+  }
+
   /** Waits for a call that only the server can carry out. */
-  const wait = (asked: Promise<unknown>): Promise<void> => breaker.run(asked, () => {}, rethrow);
+  const waitForServer = (key: string, asked: Promise<unknown>): Promise<void> => wait(key, asked, () => {}, rethrow);
 
   return {
     decide(method: 'take' | 'peek', key: string, plan: Plan, cost: number): Decision | Promise<Decision> {
@@ -83,18 +95,18 @@ export function withFallback(shared: SharedLimiter, options: FallbackOptions) {
       if (isBannedHere(key)) return local.peek(key, plan, cost);
       const asked = shared[method](key, plan, cost);
       if (!(asked instanceof Promise)) return asked;
-      return breaker.run(asked, noteBan, (error) => decideHere(method, key, plan, cost, error));
+      return wait(key, asked, noteBan, (error) => decideHere(method, key, plan, cost, error));
     },
 
     async reset(key: string): Promise<void> {
       serverBans.delete(key);
       local.reset(key);
-      await wait(shared.reset(key));
+      await waitForServer(key, shared.reset(key));
     },
 
     async ban(key: string, ms: number): Promise<void> {
       try {
-        await wait(shared.ban(key, ms));
+        await waitForServer(key, shared.ban(key, ms));
         serverBans.set(key, clock.nowMs() + ms);
       } catch (error) {
         local.ban(key, ms);
@@ -105,7 +117,7 @@ export function withFallback(shared: SharedLimiter, options: FallbackOptions) {
     async unban(key: string): Promise<void> {
       serverBans.delete(key);
       local.unban(key);
-      await wait(shared.unban(key));
+      await waitForServer(key, shared.unban(key));
     },
 
     mode: (): LimiterMode => (breaker.failure() === undefined ? 'shared' : onBackendError),

@@ -13,14 +13,14 @@ let sent: string[];
 let modes: string[];
 let late: (() => void)[];
 
-const real = performance.now.bind(performance);
-let aheadMs = 0;
+/** A clock that only `pass` moves, because a busy machine would let real time pass between two steps. */
+let nowMs = performance.now();
 
 beforeEach(() => {
   server = 'replies';
   [sent, modes, late] = [[], [], []];
   mock.timers.enable({ apis: ['setTimeout'] });
-  mock.method(performance, 'now', () => real() + aheadMs);
+  mock.method(performance, 'now', () => nowMs);
 });
 
 afterEach(() => {
@@ -45,7 +45,7 @@ function open(options: Partial<RedisLimiterOptions> = {}) {
 
 /** Lets time pass, and then all that became due. */
 async function pass(ms: number): Promise<void> {
-  aheadMs += ms;
+  nowMs += ms;
   mock.timers.tick(ms);
   for (let n = 0; n < 3; n++) await turn();
 }
@@ -125,6 +125,25 @@ test('after three failures in a row no request waits, and one probe a second tha
   assert.equal(limiter.mode, 'shared');
   assert.deepEqual(modes.slice(1), ['shared']);
   assert.deepEqual(new Set(sent), new Set(['SETRANGE']));
+});
+
+test('in a cluster, the probe asks the server of the last failed call, whatever keys are decided here meanwhile', async () => {
+  let away = '';
+  const probed: string[] = [];
+  const limiter = open({
+    async send([command], key) {
+      if (command === 'SETRANGE') probed.push(key);
+      away ||= key;
+      if (key === away) throw new Error('away');
+      return [1_700_000_000_000, -1, 1, 1_000];
+    },
+  });
+  for (let n = 0; n < 3; n++) await limiter.take('of the server that is away', PLAN);
+  limiter.take('of another server', PLAN);
+  await pass(1_000);
+  limiter.take('of another server', PLAN);
+  await turn();
+  assert.deepEqual([probed, limiter.mode], [[away], 'local']);
 });
 
 test('a late reply does not end a row of failures', async () => {
