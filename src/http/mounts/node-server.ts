@@ -32,8 +32,11 @@ export function attachTo<S extends Server>(
   Object.assign(server, { requireHostHeader: false, httpAllowHalfOpen: true });
   server.on('checkExpectation', (request, response) => void server.emit('request', request, response));
   server.on('connect', (request, socket) => {
-    // After a CONNECT request, Node.js no longer handles the errors of the socket.
+    // After a CONNECT request, Node.js no longer handles the events of the socket. A response that
+    // began before still depends on them.
     socket.on('error', () => {});
+    socket.on('timeout', () => socket.destroy());
+    socket.on('drain', () => responseInProgress(socket)?.emit('drain'));
     answerAndClose(socket, () => service.respond(request, () => clientAddress(request)));
   });
   const closing = new WeakSet<Duplex>();

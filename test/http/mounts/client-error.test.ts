@@ -139,6 +139,22 @@ test('a response is sent to its end although malformed bytes follow the request 
   await close();
 });
 
+test('a list whose request is followed by a CONNECT is sent to its end, unless the client stops reading', async () => {
+  async function* list() {
+    for (let id = 0; id < 64; id++) yield `{"id":${id},"shipDate":"${'x'.repeat(500_000)}"}`;
+  }
+  const { server, port, close } = await serve(createShop({ store: fakeStore({ list }) }));
+  const requests = `${GET}\r\nCONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n`;
+  assert.match(await readText(open(port, requests)), /,\{"id":63,[^{]*\]\r\n0\r\n\r\n$/);
+  server.timeout = 200;
+  const connected = once(server, 'connect');
+  const stalled = open(port, requests).pause();
+  const [, socket] = await connected;
+  await once(socket, 'close');
+  stalled.destroy();
+  await close();
+});
+
 test('a route of the host that reads malformed content gets no further, and the service responds with 400', async () => {
   const shop = createShop();
   const { server, port, close } = await listen((request) => void request.resume());
