@@ -1,4 +1,4 @@
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, existsSync, openSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { SqliteDatabase } from './database.js';
 import { cannotOpen } from './failure.js';
@@ -14,9 +14,12 @@ const require = createRequire(import.meta.url);
 export function openSqliteDatabase(file: string): SqliteDatabase {
   if (typeof file !== 'string') throw new TypeError('file: expected the name of a file');
   const Database = loadDriver();
-  if (file !== '' && !file.startsWith(':')) createPrivately(file);
+  const isInMemory = file === '' || file === ':memory:';
+  // SQLite would create the missing target of a link, readable by everyone.
+  if (!isInMemory && !createPrivately(file) && !existsSync(file)) throw cannotOpen(undefined, file);
   try {
-    return new Database(file);
+    // SQLite takes a name that begins with `file:` for a URL, and would open a file of another name.
+    return new Database(file.startsWith('file:') ? `./${file}` : file);
   } catch (error) {
     throw cannotOpen(error, file);
   }

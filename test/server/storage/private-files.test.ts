@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, readdirSync, statSync } from 'node:fs';
+import { mkdirSync, readdirSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openSqliteOrderStore } from 'store-orders/sqlite';
 import { temporaryDirectory } from '../../support/temporary-file.js';
-import { answerOf, run, startServer } from '../support/program.js';
+import { answerOf, programIn, run, startServer } from '../support/program.js';
 
 const IS_UNIX = process.platform !== 'win32';
 
@@ -47,4 +47,20 @@ test('a file that openSqliteOrderStore creates is private to its owner', { skip:
   } finally {
     process.umask(umask);
   }
+});
+
+test('a database whose name looks like a URL is a file of that name, private to its owner', {
+  skip: !IS_UNIX,
+}, async () => {
+  const { cwd, output } = programIn({ under: ['sh', '-c', 'umask 000; exec "$@"', 'sh'] });
+  await output('orders import - --db file:shop.db?mode=ro', '{"id":1}');
+  assert.deepEqual(modes(cwd), { 'file:shop.db?mode=ro': '600' });
+});
+
+test('openSqliteOrderStore refuses a link to a missing file, and creates nothing', { skip: !IS_UNIX }, () => {
+  const folder = join(temporaryDirectory(), 'links');
+  mkdirSync(folder);
+  symlinkSync('missing.db', join(folder, 'link.db'));
+  assert.throws(() => openSqliteOrderStore(join(folder, 'link.db')), { kind: 'cannot_open' });
+  assert.deepEqual(readdirSync(folder), ['link.db']);
 });
