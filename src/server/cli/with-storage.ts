@@ -3,7 +3,7 @@ import { type CommandResult, failed, Misuse } from '../command-result.js';
 import { readSettings } from '../config/read-settings.js';
 import type { SettingName, Settings } from '../config/settings.js';
 import { openStorage } from '../storage/open.js';
-import { discard, IN_MEMORY } from '../storage/sqlite.js';
+import { discardUnused, IN_MEMORY } from '../storage/sqlite.js';
 import type { Storage } from '../storage/storage.js';
 import { type Invocation, settingOptions } from './command.js';
 
@@ -34,7 +34,7 @@ export async function withStorage(
     .then((storage) => work(storage, settings))
     .catch((error) => failed(failureOf(error, storage.name, 'use').message));
   // Removes only files that this command has created.
-  await (result.outcome === 'failed' ? discard(storage) : storage.close());
+  await (result.outcome === 'failed' ? discardUnused(storage) : storage.close());
   return result;
 }
 

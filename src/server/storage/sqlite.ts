@@ -139,6 +139,17 @@ export async function discard({ name, isNew, close }: ServerStorage): Promise<vo
   if (isNew) removeFiles(name);
 }
 
+/** Does the same, but keeps the files if another process has used them meanwhile. */
+export async function discardUnused(storage: Storage): Promise<void> {
+  const isUsed = storage.isNew && (hasServer(storage.name) || (await hasContents(storage)));
+  await (isUsed ? storage.close() : discard(storage));
+}
+
+async function hasContents({ keys, records }: Storage): Promise<boolean> {
+  for await (const _ of records()) return true;
+  return !(await keys.isEmpty());
+}
+
 function removeFiles(file: string): void {
   for (const suffix of ['', '-wal', '-shm', LOCK_SUFFIX]) rmSync(file + suffix, { force: true });
 }

@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { text } from 'node:stream/consumers';
+import { type TestContext, test } from 'node:test';
+import { listenOnFreePort } from '../../support/listen.js';
 import { sampled } from '../../support/sampled.js';
-import { programIn, spawnProgram } from '../support/program.js';
+import { until } from '../../support/until.js';
+import { issueKey, programIn, spawnProgram, startServer } from '../support/program.js';
 
 const GOOD = '{"id":1}\n';
 
@@ -53,6 +57,39 @@ test('an invalid record is reported with its file, line and field; the import st
     assert.ok(message.startsWith(`orders.ndjson:${says}`) && message.endsWith('; nothing was imported'), message);
   }
   assert.deepEqual(readdirSync(cwd), ['orders.ndjson'], 'the failed import creates no database');
+});
+
+for (const [what, use] of [
+  ['a command has stored a key in it', (_: TestContext, cwd: string) => issueKey(cwd, 'free')],
+  ['a server has been started on it', (t: TestContext, cwd: string) => startServer(t, { cwd }, '--no-sample')],
+] as const) {
+  test(`an import that fails keeps the database that it has created, if ${what} meanwhile`, async (t) => {
+    const { cwd } = programIn();
+    const child = spawnProgram(['orders', 'import', '-'], { cwd });
+    const closed = once(child, 'close');
+    child.stdin?.write(GOOD);
+    await until(() => existsSync(join(cwd, 'store-orders.db-wal')));
+    await use(t, cwd);
+    child.stdin?.end('{"id":x}\n');
+    assert.deepEqual(await closed, [1, null]);
+    assert.ok(existsSync(join(cwd, 'store-orders.db')));
+  });
+}
+
+test('an import that is interrupted while it connects to PostgreSQL ends with one sentence', async (t) => {
+  const { cwd } = programIn();
+  writeFileSync(join(cwd, 'orders.ndjson'), GOOD);
+  const silent = createServer();
+  t.after(() => silent.close());
+  const url = `postgres://127.0.0.1:${await listenOnFreePort(silent)}/shop`;
+  const child = spawnProgram(['orders', 'import', 'orders.ndjson', '--database-url', url], { cwd });
+  assert.ok(child.stderr !== null);
+  const stderr = text(child.stderr);
+  const [connection] = await once(silent, 'connection');
+  child.kill('SIGINT');
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  connection.destroy();
+  assert.match(await stderr, /^store-orders: cannot open the database [^\n]+\n$/);
 });
 
 test('an import refuses an id that is already stored, and names the line of the id, unless --replace is given', async () => {
