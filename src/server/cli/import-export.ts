@@ -31,6 +31,8 @@ export async function importOrders(invocation: Invocation): Promise<CommandResul
   } catch {
     return failed(`cannot read ${name}; check that the file exists`);
   }
+  // The reader of the input gets its error. Before it reads, the error would end the process.
+  input.on('error', () => {});
   // This has no effect once the orders are being stored. A second signal ends the process.
   process.once('SIGINT', () => void input.destroy(new ImportMistake(undefined, 'interrupted')));
   const batches = readOrders(input, format, statuses);
