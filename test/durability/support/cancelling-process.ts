@@ -39,17 +39,6 @@ const STORES = {
       close: () => database.close(),
     });
   },
-  /** A defective variant that responds before the commit. */
-  hasty(file: string): SqliteFileOrderStore {
-    const store = openSqliteOrderStore(file);
-    return {
-      ...store,
-      async cancel(id) {
-        store.cancel(id);
-        return 'cancelled';
-      },
-    };
-  },
 };
 
 /**
@@ -62,7 +51,7 @@ function orderId(number: number): bigint {
 }
 
 /** Returns the command line of a process that performs these steps. */
-export function cancelling(file: string, steps: readonly Step[], store: StoreName = 'durable'): [string, ...string[]] {
+export function cancelling(file: string, steps: readonly Step[], store: StoreName = 'durable'): readonly string[] {
   return [process.execPath, '--import', 'tsx', import.meta.filename, file, store, JSON.stringify(steps)];
 }
 

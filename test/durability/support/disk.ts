@@ -1,123 +1,171 @@
 import { basename } from 'node:path';
-import { CachedFile, type Moment, SECTORS_PER_PAGE } from './cached-file.js';
 import { bytesOf, pathOf, type SystemCall } from './system-calls.js';
 
-/**
- * Which of the unsynced writes are on disk after a power cut. With `pages` or `sectors`, each page
- * of 4,096 bytes or each sector of 512 bytes is as it was at a random moment since the last fsync.
- */
-export type Remains = 'nothing' | 'everything' | 'pages' | 'sectors';
+/** The kernel writes and drops whole pages. */
+const PAGE = 4_096;
 
-export interface Disk {
+/**
+ * Which of the unsynced changes are on disk after a power cut: none, all, or some pages, lengths
+ * and names, chosen at random.
+ */
+export type Remains = 'nothing' | 'everything' | 'something';
+
+/**
+ * A model of a folder: its files as processes read them, and as they are on disk. The model is
+ * stricter than most file systems. The creation or removal of a file is on disk only after an fsync
+ * of the folder. Data whose fsync failed never reaches the disk, although processes still read it
+ * ("fsyncgate", Linux).
+ */
+export class Disk {
+  readonly #folder: string;
+  readonly #files = new Map<string, CachedFile>();
+  /** The files whose names are on disk. */
+  #named = new Map<string, CachedFile>();
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
   /** Applies a system call that has returned. Pass the calls of one record in their order. */
-  apply(call: SystemCall): void;
+  apply({ name, parameters, result, startedAt, finishedAt }: SystemCall) {
+    const [first, second, third, fourth, fifth] = parameters;
+    const failed = !/^(?:\d|0x)/.test(result);
+    if (name === 'fsync' || name === 'fdatasync') return this.#sync(first, startedAt, failed);
+    if (failed) return;
+    switch (name) {
+      case 'open':
+        return this.#open(first, second);
+      case 'openat':
+        return this.#open(second, third);
+      case 'pwrite64':
+        return this.#file(first)?.write(bytesOf(second).subarray(0, Number(result)), Number(fourth), finishedAt);
+      case 'ftruncate':
+        return this.#file(first)?.resize(Number(second), finishedAt);
+      case 'unlink':
+        return this.#remove(first);
+      case 'unlinkat':
+        return this.#remove(second);
+      case 'mmap':
+        // Only a mapping that is both shared and writable could change a file without a call.
+        if (!(third?.includes('PROT_WRITE') && fourth?.includes('MAP_SHARED'))) return;
+        if (this.#nameOf(fifth) === undefined) return;
+    }
+    const shown = parameters.map((parameter) => parameter.slice(0, 80));
+    throw new Error(`the model of the disk does not support ${name}(${shown})`);
+  }
+
   /** Reports whether there are changes that no fsync has covered. */
-  isUnsynced(): boolean;
+  isUnsynced(): boolean {
+    const areNamesSynced = this.#names().every((name) => this.#files.get(name) === this.#named.get(name));
+    return !areNamesSynced || [...this.#files.values()].some((file) => file.isUnsynced());
+  }
+
   /** Returns the files of the folder with the contents that processes read, synced or not. */
-  contents(): ReadonlyMap<string, Buffer>;
+  contents(): ReadonlyMap<string, Buffer> {
+    return new Map(Array.from(this.#files, ([name, file]) => [name, file.contents()]));
+  }
+
   /** Returns the files of the folder as the next boot finds them if the power is cut now. */
-  afterPowerCut(remains: Remains, random: () => number): ReadonlyMap<string, Buffer>;
-}
+  afterPowerCut(remains: Remains, random: () => number): ReadonlyMap<string, Buffer> {
+    const isLeft = () => remains === 'everything' || (remains === 'something' && random() < 0.5);
+    const left = new Map<string, Buffer>();
+    for (const name of this.#names()) {
+      const file = (isLeft() ? this.#files : this.#named).get(name);
+      if (file !== undefined) left.set(name, file.afterPowerCut(isLeft));
+    }
+    return left;
+  }
 
-/**
- * Creates a model of a folder: its files as processes read them, and as they are on disk. The model
- * is stricter than most file systems. The creation or removal of a file is on disk only after an
- * fsync of the folder. Data whose fsync failed never reaches the disk, although processes still
- * read it ("fsyncgate", Linux).
- */
-export function createDisk(folder: string): Disk {
-  const synced = new Map<string, CachedFile | undefined>();
-  let syncedAt = 0;
-  /** From line `at` of the record on, the name refers to `file`, or to no file. No fsync has covered this. */
-  let changes: { readonly at: number; readonly name: string; readonly file: CachedFile | undefined }[] = [];
-  let now = 0;
-
-  function fileAt(name: string | undefined, moment: number): CachedFile | undefined {
-    if (name === undefined) return undefined;
-    const change = changes.findLast((one) => one.name === name && one.at <= moment);
-    return change === undefined ? synced.get(name) : change.file;
+  #names(): readonly string[] {
+    return [...new Set([...this.#files.keys(), ...this.#named.keys()])];
   }
 
   /**
    * Returns the name of a file in the folder. Returns `undefined` for the folder itself, and for a
    * `-shm` file, because SQLite rebuilds it.
    */
-  function nameOf(parameter: string | undefined): string | undefined {
+  #nameOf(parameter: string | undefined): string | undefined {
     const path = pathOf(parameter);
-    return path === undefined || path === folder || path.endsWith('-shm') ? undefined : basename(path);
+    return path === undefined || path === this.#folder || path.endsWith('-shm') ? undefined : basename(path);
   }
 
-  const fileOf = (parameter: string | undefined) => fileAt(nameOf(parameter), now);
-
-  function change(parameter: string | undefined, file: CachedFile | undefined): void {
-    const name = nameOf(parameter);
-    if (name !== undefined) changes.push({ at: now, name, file });
+  #file(parameter: string | undefined): CachedFile | undefined {
+    return this.#files.get(this.#nameOf(parameter) ?? '');
   }
 
-  function open(path: string | undefined, flags = ''): void {
+  #open(path: string | undefined, flags = ''): void {
+    const name = this.#nameOf(path);
     if (flags.includes('O_TRUNC')) throw new Error('this model does not support O_TRUNC');
-    if (flags.includes('O_CREAT') && fileOf(path) === undefined) change(path, new CachedFile(now));
+    if (name === undefined || !flags.includes('O_CREAT') || this.#files.has(name)) return;
+    this.#files.set(name, new CachedFile());
   }
 
-  function sync(descriptor: string | undefined, startedAt: number, failed: boolean): void {
-    if (pathOf(descriptor) !== folder) {
-      const file = fileOf(descriptor);
-      if (failed) file?.lose(startedAt);
-      else file?.sync(startedAt);
-    } else if (!failed) {
-      for (const { at, name, file } of changes) if (at < startedAt) synced.set(name, file);
-      changes = changes.filter(({ at }) => at >= startedAt);
-      syncedAt = startedAt;
+  #remove(path: string | undefined): void {
+    this.#files.delete(this.#nameOf(path) ?? '');
+  }
+
+  #sync(descriptor: string | undefined, startedAt: number, failed: boolean): void {
+    if (pathOf(descriptor) !== this.#folder) this.#file(descriptor)?.sync(startedAt, failed);
+    else if (!failed) this.#named = new Map(this.#files);
+  }
+}
+
+/** A file as processes read it, and as it is on disk. */
+class CachedFile {
+  #read: Buffer = Buffer.alloc(0);
+  #synced: Buffer = Buffer.alloc(0);
+  /**
+   * The pages whose changes no fsync has covered. After a failed fsync, the kernel treats pages as
+   * written that are not, and does not write them until they change again.
+   */
+  readonly #unsynced = new Set<number>();
+  #changedAt = 0;
+
+  contents(): Buffer {
+    return this.#read;
+  }
+
+  isUnsynced(): boolean {
+    return this.#unsynced.size > 0 || this.#read.length !== this.#synced.length;
+  }
+
+  write(bytes: Buffer, offset: number, at: number): void {
+    const end = offset + bytes.length;
+    if (end > this.#read.length) this.#read = withLength(this.#read, end);
+    bytes.copy(this.#read, offset);
+    this.#note(offset, end, at);
+  }
+
+  resize(length: number, at: number): void {
+    const before = this.#read.length;
+    this.#read = withLength(this.#read, length);
+    this.#note(length, before, at);
+  }
+
+  sync(startedAt: number, failed: boolean): void {
+    if (this.#changedAt > startedAt) throw new Error('this model does not support a write during an fsync');
+    if (!failed) this.#synced = this.afterPowerCut(() => true);
+    this.#unsynced.clear();
+  }
+
+  /** Returns the file after a power cut. `isLeft` reports of each unsynced change whether it is on disk. */
+  afterPowerCut(isLeft: () => boolean): Buffer {
+    const left = withLength(this.#synced, (isLeft() ? this.#read : this.#synced).length);
+    for (const page of this.#unsynced) {
+      const start = page * PAGE;
+      if (isLeft()) withLength(this.#read.subarray(start, start + PAGE), PAGE).copy(left, start);
     }
+    return left;
   }
 
-  /** Returns the files whose names `read` maps to bytes. */
-  function filesOf(read: (name: string) => Buffer | undefined): ReadonlyMap<string, Buffer> {
-    const names = new Set([...synced.keys(), ...changes.map(({ name }) => name)]);
-    const files = Array.from(names, (name) => [name, read(name)] as const);
-    return new Map(files.filter((file): file is readonly [string, Buffer] => file[1] !== undefined));
+  #note(start: number, end: number, at: number): void {
+    for (let page = Math.floor(start / PAGE); page * PAGE < end; page++) this.#unsynced.add(page);
+    this.#changedAt = at;
   }
+}
 
-  return {
-    apply({ name, parameters, result, startedAt, finishedAt }) {
-      const [first, second, third, fourth, fifth] = parameters;
-      now = finishedAt;
-      const failed = !/^(?:\d|0x)/.test(result);
-      if (name === 'fsync' || name === 'fdatasync') return sync(first, startedAt, failed);
-      if (failed) return;
-      switch (name) {
-        case 'open':
-          return open(first, second);
-        case 'openat':
-          return open(second, third);
-        case 'pwrite64':
-          return fileOf(first)?.write(bytesOf(second).subarray(0, Number(result)), Number(fourth), now);
-        case 'ftruncate':
-          return fileOf(first)?.resize(Number(second), now);
-        case 'unlink':
-          return change(first, undefined);
-        case 'unlinkat':
-          return change(second, undefined);
-        case 'mmap':
-          // Only a mapping that is both shared and writable could change a file without a call.
-          if (!(third?.includes('PROT_WRITE') && fourth?.includes('MAP_SHARED'))) return;
-          if (nameOf(fifth) === undefined) return;
-      }
-      const shown = parameters.map((parameter) => parameter.slice(0, 80));
-      throw new Error(`the model of the disk does not support ${name}(${shown})`);
-    },
-
-    contents: () => filesOf((name) => fileAt(name, now)?.contents()),
-
-    isUnsynced: () => changes.length > 0 || [...synced.values()].some((file) => file?.isUnsynced()),
-
-    afterPowerCut(remains, random) {
-      const moment: Moment = (since) => {
-        if (remains === 'nothing') return since;
-        return remains === 'everything' ? now : since + Math.floor(random() * (now + 1 - since));
-      };
-      const together = remains === 'sectors' ? 1 : SECTORS_PER_PAGE;
-      return filesOf((name) => fileAt(name, moment(syncedAt))?.afterPowerCut(moment, together));
-    },
-  };
+function withLength(buffer: Buffer, length: number): Buffer {
+  const copy = Buffer.alloc(length);
+  buffer.copy(copy);
+  return copy;
 }

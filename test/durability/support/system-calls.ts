@@ -34,16 +34,6 @@ export function cannotTrace(): string | false {
   return false;
 }
 
-export interface Traced {
-  /** The folder to watch. */
-  readonly folder: string;
-  /** The file to write the record to, outside the folder. */
-  readonly record: string;
-  readonly command: readonly [string, ...string[]];
-  /** Further options of strace, such as the system calls that should fail. */
-  readonly options: readonly string[];
-}
-
 /** How long a process may run. */
 const DEADLINE_MS = 30_000;
 
@@ -62,16 +52,17 @@ const CALLS =
   'mmap,?unlink,unlinkat,?rename,?renameat,renameat2,?link,linkat,fsync,fdatasync,sync_file_range';
 
 /**
- * Runs a command until it kills itself, under strace. Fails if it ends in another way.
- * {@link readRecord} reads the record.
+ * Runs a command under strace until it kills itself. Fails if it ends in another way. `command` can
+ * begin with further options of strace. {@link readRecord} reads the record, which must be outside
+ * the folder.
  */
-export async function trace({ folder, record, command, options }: Traced): Promise<void> {
+export async function trace(folder: string, record: string, command: readonly string[]): Promise<void> {
   const answers = openSync(join(folder, ANSWERS), 'a');
   const strace = spawn(
     'strace',
     // These options make strace follow all threads, and print all bytes in hexadecimal and the path
     // of every file descriptor.
-    ['-f', '-xx', '-y', '-s', '1048576', '--seccomp-bpf', '-o', record, '-e', `trace=${CALLS}`, ...options, ...command],
+    ['-f', '-xx', '-y', '-s', '1048576', '--seccomp-bpf', '-o', record, '-e', `trace=${CALLS}`, ...command],
     { stdio: ['ignore', answers, 'pipe'], timeout: DEADLINE_MS },
   );
   closeSync(answers);
