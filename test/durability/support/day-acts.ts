@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { answerOf, run } from '../../server/support/program.js';
 import { until } from '../../support/until.js';
-import { countedToday } from './client.js';
-import { changed, type Day, NOTICED_MS, QUOTA, type World } from './day.js';
+import { changed, type Day, NOTICED_MS, type World } from './day.js';
 
 /** How many orders a step imports or cancels. */
 const SOME = 20;
@@ -57,13 +56,15 @@ async function cancel(day: Day): Promise<readonly bigint[]> {
       if (answer?.status === 204) cancelled.push(id);
     }),
   );
-  day.expect({
-    orders: changed(
-      orders,
-      cancelled.map((id) => [id, 'cancelled']),
-    ),
-  });
+  day.expect({ orders: withCancelled(orders, cancelled) });
   return keys.get(keyId) === true ? [] : unanswered.filter((id) => day.world().orders.get(id) === 'pending');
+}
+
+function withCancelled(orders: World['orders'], ids: readonly bigint[]): World['orders'] {
+  return changed(
+    orders,
+    ids.map((id) => [id, 'cancelled']),
+  );
 }
 
 /** Goes on with a file of an earlier version, and with a new key. */
@@ -88,21 +89,6 @@ export const ACTS: Readonly<Record<string, (day: Day) => Promise<void>>> = {
   stop: (day) => day.stop('SIGTERM'),
   kill: (day) => day.stop('SIGKILL'),
 
-  async restart(day) {
-    const keyId = day.validKeyId();
-    if (keyId === undefined) return;
-    const count = async () => {
-      const answer = await day.ask(keyId);
-      return answer && countedToday(answer, QUOTA);
-    };
-    await day.start();
-    await noticed(day, keyId, 200);
-    const before = await count();
-    await day.stop('SIGTERM');
-    await day.start();
-    assert.equal(await count(), Number(before) + 1, 'the quotas survive a restart');
-  },
-
   async cancel(day) {
     await day.start();
     assert.deepEqual(await cancel(day), []);
@@ -117,12 +103,7 @@ export const ACTS: Readonly<Record<string, (day: Day) => Promise<void>>> = {
     // Each of these orders may be cancelled or not.
     const { orders } = await day.observe();
     const done = unanswered.filter((id) => orders.get(id) === 'cancelled');
-    day.expect({
-      orders: changed(
-        day.world().orders,
-        done.map((id) => [id, 'cancelled']),
-      ),
-    });
+    day.expect({ orders: withCancelled(day.world().orders, done) });
   },
 
   async import(day) {
