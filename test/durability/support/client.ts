@@ -5,8 +5,6 @@ export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
-  /** When the request was sent, in milliseconds of `performance.now()`. */
-  readonly sentMs: number;
   /** The time from sending the request to the last byte of the response. */
   readonly tookMs: number;
 }
@@ -36,7 +34,7 @@ export function createClient(url: string, apiKey: string): Client {
         try {
           const body = await text(response);
           const { statusCode: status = 0, headers } = response;
-          resolve({ status, headers, body, sentMs, tookMs: performance.now() - sentMs });
+          resolve({ status, headers, body, tookMs: performance.now() - sentMs });
         } catch (error) {
           reject(error);
         }
