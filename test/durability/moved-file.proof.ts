@@ -22,20 +22,17 @@ test('while the database file is moved away, the server neither writes to it nor
   renameSync(file(), file('.moved'));
   assert.equal(await cancel(), 503);
   assert.deepEqual(await readiness(), [503, 'unavailable']);
-  await until(async () => (await client.list()).status === 503, 2_000);
-  await until(() => isLogged(REMOVED), 2_000);
+  await until(async () => (await client.list()).status === 503);
+  await until(() => isLogged(REMOVED));
   renameSync(file('.moved'), file());
   assert.deepEqual(await readiness(), [200, 'ok']);
   assert.deepEqual([await cancel(), (await client.list()).status], [204, 200]);
 });
 
 test('after the database file is removed, cancels get 503, and the log reports the removal even without requests', async (t) => {
-  const { readiness, cancel, isLogged } = await (async () => {
-    const serves = await open(t);
-    rmSync(serves.file());
-    return serves;
-  })();
-  await until(() => isLogged(REMOVED), 2_000);
+  const { file, readiness, cancel, isLogged } = await open(t);
+  rmSync(file());
+  await until(() => isLogged(REMOVED));
   assert.equal(await cancel(), 503);
   assert.deepEqual(await readiness(), [503, 'unavailable']);
 });
@@ -46,13 +43,13 @@ test('after the database file is replaced by another, the server no longer serve
   renameSync(file('.copy'), file());
   assert.equal(await cancel(), 503);
   assert.deepEqual(await readiness(), [503, 'unavailable']);
-  await until(async () => (await client.list()).status === 503, 2_000);
-  await until(() => isLogged(REPLACED), 2_000);
+  await until(async () => (await client.list()).status === 503);
+  await until(() => isLogged(REPLACED));
 });
 
-test('within 2 s after the write-ahead log is removed, cancels get 503', async (t) => {
+test('soon after the write-ahead log is removed, cancels get 503', async (t) => {
   const { file, readiness, cancel } = await open(t);
   unlinkSync(file('-wal'));
-  await until(async () => (await cancel()) === 503, 2_000);
+  await until(async () => (await cancel()) === 503);
   assert.deepEqual(await readiness(), [503, 'unavailable']);
 });

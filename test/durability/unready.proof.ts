@@ -18,7 +18,7 @@ test('a damaged page leads to a 503 rather than a truncated list, and /readyz an
   assert.deepEqual(await readiness(), [503, 'unavailable']);
   const said =
     /^store-orders\.db is damaged: .+; stop the server, keep a copy of the file and its -wal file, then run db restore /;
-  await until(() => isLogged(said), 2_000);
+  await until(() => isLogged(said));
 });
 
 test('on a file system that has become read-only, cancels get 503, and /readyz reports that the database is unavailable', async (t) => {
