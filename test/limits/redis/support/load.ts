@@ -1,21 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createMemoryOrderStore, createOrderService } from 'store-orders';
 import { createPlan } from 'store-orders/limiter';
 import { createRedisLimiter, type LimiterMode } from 'store-orders/redis';
 import { connectRedis } from '../../../support/redis-server.js';
+import { until } from '../../../support/until.js';
 
-interface LoadResult {
-  /** The numbers of responses by status, for keys with plenty of quota and for the key `scarce`. */
-  readonly plenty: Readonly<Record<number, number>>;
-  readonly scarce: Readonly<Record<number, number>>;
-  readonly slowestMs: number;
-}
-
-export interface Load {
-  /** All changes of the limiter's mode since the load began. */
-  readonly modes: readonly LimiterMode[];
-  readonly mode: LimiterMode;
-  stop(): Promise<LoadResult>;
-}
+export type Load = Awaited<ReturnType<typeof startLoad>>;
 
 const hourly = (name: string, quota: number) =>
   createPlan({ name, policies: [{ name: 'hour', quota, windowMs: 3_600_000 }], ban: false });
@@ -25,11 +15,18 @@ const hourly = (name: string, quota: number) =>
  * Every fourth request has the key `scarce`, which has the quota `quota` per hour. Resolves when the
  * limiter counts in Redis.
  */
-export async function startLoad(port: number, perSecond: number, quota: number): Promise<Load> {
+export async function startLoad(port: number, perSecond: number, quota: number) {
   const client = connectRedis(port);
+  /** All changes of the limiter's mode since the load began. */
   const modes: LimiterMode[] = [];
+  let delayMs: (() => number) | undefined;
   const limiter = createRedisLimiter({
-    send: (command) => client.call(...command),
+    async send(command) {
+      if (delayMs) await sleep(delayMs());
+      const reply = await client.call(...command);
+      if (delayMs) await sleep(delayMs());
+      return reply;
+    },
     onMode: (mode) => modes.push(mode),
   });
   const [plentyPlan, scarcePlan] = [hourly('plenty', 1e9), hourly('scarce', quota)];
@@ -38,6 +35,7 @@ export async function startLoad(port: number, perSecond: number, quota: number):
     limiter,
     authenticate: (id) => ({ id, plan: id === 'scarce' ? scarcePlan : plentyPlan }),
   });
+  /** The numbers of responses by status, for keys with plenty of quota and for the key `scarce`. */
   const plenty: Record<number, number> = {};
   const scarce: Record<number, number> = {};
   const pending = new Set<Promise<void>>();
@@ -53,12 +51,12 @@ export async function startLoad(port: number, perSecond: number, quota: number):
   }
 
   // On a busy machine the first calls may be late.
-  while (
-    !(await limiter.reset('warm').then(
+  const isWarm = () =>
+    limiter.reset('warm').then(
       () => limiter.mode === 'shared',
       () => false,
-    ))
-  );
+    );
+  await until(isWarm);
   modes.length = 0;
 
   const beganMs = performance.now();
@@ -72,9 +70,11 @@ export async function startLoad(port: number, perSecond: number, quota: number):
   }, 5);
 
   return {
+    limiter,
     modes,
-    get mode() {
-      return limiter.mode;
+    /** Delays each command and each reply. */
+    set delayMs(next: (() => number) | undefined) {
+      delayMs = next;
     },
     async stop() {
       clearInterval(sending);
