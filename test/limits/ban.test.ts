@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { beforeEach, test } from 'node:test';
-import { createPlan, type Decision, PLANS, type Plan, type PlanOptions, perDay } from 'store-orders/limiter';
+import { createPlan, type Decision, PLANS, type Plan, type PlanOptions } from 'store-orders/limiter';
 import { createManualClock, type ManualClock } from 'store-orders/testing';
 import { createStatefulLimiter, type StatefulLimiter } from '../../dist/limits/memory/limiter.js';
 
@@ -31,18 +31,6 @@ function follow(plan: Plan, ...rows: (readonly [pauseMs: number, requests: numbe
     for (let n = 0; n < requests; n++) assert.equal(limiter.take('key', plan).verdict, verdict, `row ${index}`);
   }
 }
-
-test('20 refusals within a minute ban a key, but refusals up to 2 s after the first do not count', () => {
-  follow(
-    strict(),
-    [0, 1, 'within_quota'],
-    [0, 1, 'over_quota'],
-    [1, 100, 'over_quota'],
-    [2 * SECOND - 1, 100, 'over_quota'],
-    [1, 19, 'over_quota'],
-    [MINUTE - 1, 1, 'banned'],
-  );
-});
 
 test('README.md states when a key is banned: after 220 further refusals in a burst, and after 40 at ten a second', () => {
   const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8').replaceAll('\n', ' ');
@@ -74,26 +62,13 @@ test('the refusals that count towards a ban are those of the last 60 seconds, no
   );
 });
 
-for (const { quota, after, forgiven } of [
-  { quota: 1, after: 20, forgiven: 200 },
-  { quota: 1_000, after: 20, forgiven: 1_000 },
-  { quota: 1, after: 1, forgiven: 10 },
-]) {
-  test(`with a ban after ${after} refusals that count and a quota of ${quota}, at most ${forgiven} refusals in the grace period do not count`, () => {
-    const policies = [
-      { name: 'month', quota, windowMs: 30 * DAY },
-      { name: 'year', quota: 2 * quota, windowMs: 365 * DAY },
-    ];
-    const plan = createPlan({ name: 'strict', policies, ban: { after } });
-    follow(plan, [0, quota, 'within_quota'], [0, 1 + forgiven + after - 1, 'over_quota'], [0, 1, 'banned']);
-  });
-}
-
-test('an allowed request erases earlier refusals, and the next refusal counts as the first of a new series', () => {
-  const plan = createPlan({ name: 'quick', policies: [{ name: 'moment', quota: 1, windowMs: 10 * SECOND }] });
-  for (let streak = 0; streak < 5; streak++) {
-    follow(plan, [7 * SECOND, 1, 'within_quota'], [0, 201, 'over_quota'], [3 * SECOND, 19, 'over_quota']);
-  }
+test('as many refusals as the smallest quota are forgiven, if that is more than 200', () => {
+  const policies = [
+    { name: 'month', quota: 1_000, windowMs: 30 * DAY },
+    { name: 'year', quota: 2_000, windowMs: 365 * DAY },
+  ];
+  const plan = createPlan({ name: 'large', policies });
+  follow(plan, [0, 1_000, 'within_quota'], [0, 1 + 1_000 + 19, 'over_quota'], [0, 1, 'banned']);
 });
 
 /** Sends requests of a key whose quota is used up, until it is banned. Returns the length of the ban. */
@@ -124,30 +99,4 @@ test('a ban that begins 24 hours after the end of the previous ban is as short a
     follow(plan, [MINUTE + laterMs - 1, 1, 'over_quota'], [1, 1, 'banned']);
     assert.equal(limiter.inspect('key')?.ban?.banMs, banMs);
   }
-});
-
-test('if a used-up window resets after the ban ends, the key must wait for the window', () => {
-  const plan = strict({ graceMs: 0, after: 1 });
-  follow(plan, [0, 1, 'within_quota'], [0, 1, 'over_quota'], [1, 1, 'banned']);
-  assert.equal(limiter.take('key', plan).retryAfterMs, 30 * DAY - 1);
-  limiter.ban('key', 40 * DAY);
-  assert.equal(limiter.take('key', plan).retryAfterMs, 40 * DAY);
-});
-
-test('an operator can ban a key whatever its plan says, end its bans, and forget it; addresses are not affected', () => {
-  const plan = strict(false);
-  limiter.take('key', plan);
-  limiter.ban('key', MINUTE);
-  follow(plan, [0, 1, 'banned']);
-  limiter.unban('key');
-  follow(plan, [0, 1, 'over_quota']);
-  assert.equal(getBanned(strict()), MINUTE);
-  limiter.unban('key');
-  assert.equal(getBanned(strict()), MINUTE, 'the earlier ban is forgotten');
-  limiter.reset('key');
-  limiter.unban('unknown');
-  for (const key of ['key', 'unknown']) assert.equal(limiter.inspect(key), undefined);
-  limiter.ban('192.0.2.2', MINUTE);
-  const strangers = createPlan({ name: 'strangers', policies: [perDay(1)], partition: 'address' });
-  assert.equal(limiter.take('192.0.2.2', strangers).verdict, 'within_quota');
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
-import { createMemoryLimiter, createPlan, PLANS, perDay } from 'store-orders/limiter';
+import { createMemoryLimiter, PLANS } from 'store-orders/limiter';
 import { createManualClock } from 'store-orders/testing';
 import { createSystemClock } from '../../dist/limits/clock.js';
 
@@ -88,32 +88,6 @@ test('if the wall clock is set, the announced reset time moves, but the windows 
     assert.equal(after.nowMs + after.utcOffsetMs, machine.wallMs);
   }
   assert.equal(limiter.peek('key', PLANS.free, 0).inForce.remaining, 57);
-});
-
-test('a window aligned to UTC ends at the next UTC midnight, whatever the offset of the clock', () => {
-  const plan = createPlan({ name: 'calendar', policies: [{ ...perDay(1), align: 'utc' }] });
-  const midnightMs = Date.UTC(2026, 0, 2);
-  /**
-   * Each row has the time of a request, in milliseconds before midnight UTC, and the clock's offset
-   * from UTC.
-   */
-  for (const [beforeMs, utcOffsetMs] of [
-    [86_400_000, 0],
-    [86_399_999, 0],
-    [1, 0],
-    [3_600_000, 7_200_000],
-    [3_600_000, -7_200_000],
-    [1, -86_400_000],
-  ] as const) {
-    let nowMs = midnightMs - beforeMs - utcOffsetMs;
-    const limiter = createMemoryLimiter({ clock: { nowMs: () => nowMs, utcOffsetMs: () => utcOffsetMs } });
-    const { resetAtMs } = limiter.take('key', plan).inForce;
-    assert.equal(resetAtMs + utcOffsetMs, midnightMs);
-    nowMs = resetAtMs - 1;
-    assert.equal(limiter.take('key', plan).verdict, 'over_quota');
-    nowMs = resetAtMs;
-    assert.equal(limiter.take('key', plan).verdict, 'within_quota');
-  }
 });
 
 test('a manual clock moves only when it is advanced, and only by whole milliseconds', () => {

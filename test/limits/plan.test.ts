@@ -130,8 +130,8 @@ const WRONG: readonly (readonly [says: string, kind: typeof TypeError, ...parts:
   ['plan p: ban.after : unknown option; expected one of after, withinMs, ', TypeError, ban({ 'after ': 5 })],
 ];
 
-for (const [says, kind, ...parts] of WRONG) {
-  test(`createPlan throws a ${kind.name} "${says}…" for ${JSON.stringify(parts).slice(0, 60)}`, () => {
+test('createPlan throws an error that names the wrong option', () => {
+  for (const [says, kind, ...parts] of WRONG) {
     for (const part of parts) {
       assert.throws(
         () => Reflect.apply(createPlan, undefined, [{ ...valid, ...part }]),
@@ -139,8 +139,8 @@ for (const [says, kind, ...parts] of WRONG) {
         JSON.stringify(part),
       );
     }
-  });
-}
+  }
+});
 
 test('createPlan accepts the largest allowed numbers', () => {
   const exact = { name: 'most', quota: 9_007_199, windowMs: 1_000_000_000, refill: 'continuous' } as const;

@@ -206,21 +206,3 @@ test('by default, a client over its daily quota is not banned if it tries again 
   });
   assert.deepEqual(verdicts, Array(7).fill('over_quota day'));
 });
-
-test('even after the clock steps back, retryAfterMs is not longer than the longest window or the longest ban', () => {
-  const leaps = fc.oneof(forwardMs, fc.integer({ min: -1_000_000_000, max: -1 }));
-  const check = fc.property(keyPlan, requests(leaps), (plan, history) => {
-    live(plan, history, ({ clock, limiter, cost, decision }) => {
-      const { verdict, retryAfterMs, windows, nowMs } = decision;
-      for (const { policy, resetAtMs } of windows) assert.ok(resetAtMs <= nowMs + policy.windowMs);
-      if (verdict === 'within_quota') return;
-      const longestMs = Math.max(...plan.policies.map((policy) => policy.windowMs));
-      const banMs = verdict === 'banned' && plan.ban !== false ? plan.ban.maxMs : 0;
-      assert.ok(retryAfterMs <= Math.max(longestMs, banMs));
-      clock.advance(retryAfterMs);
-      assert.equal(limiter.peek('key', plan, cost).verdict, 'within_quota');
-      clock.advance(-retryAfterMs);
-    });
-  });
-  fc.assert(check, { numRuns: sampledRuns(1_000) });
-});
