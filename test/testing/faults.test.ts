@@ -133,11 +133,12 @@ test('response_torn sends half of the response body', async () => {
 });
 
 test('failNext throws if one of the given faults is unknown, and adds none of the others', async () => {
-  const { failNext, fetch, url } = createTestService();
+  const { failNext, fetch, url, apiKey } = createTestService();
   for (const fault of [404, 'lost', undefined, {}, { delayMs: -1 }, { delayMs: '5' }, { delayMs: 0.5 }]) {
     assert.throws(() => Reflect.apply(failNext, undefined, [503, fault]), { name: 'TypeError', message: /^fault: / });
   }
-  assert.equal((await fetch(`${url}/store/orders`)).status, 401);
+  const headers = { Authorization: `Bearer ${apiKey}` };
+  assert.equal((await fetch(`${url}/store/orders`, { headers })).status, 200);
 });
 
 test('failNext does not change the response to a request that is refused before it reaches the store', async () => {
@@ -153,12 +154,9 @@ test('a failure that the test asked for causes no process warning', async (t) =>
   t.after(() => process.off('warning', onWarning));
   const { url, fetch, apiKey, failNext } = createTestService({ orders: ORDERS });
   const headers = { Authorization: `Bearer ${apiKey}` };
-  failNext(500, 503, 500, 503);
-  for (const status of [500, 503]) {
-    assert.equal((await fetch(`${url}/store/orders`, { headers })).status, status);
-  }
-  for (const status of [500, 503]) {
-    assert.equal((await fetch(`${url}/store/orders/1`, { method: 'DELETE', headers })).status, status);
+  for (const fault of [500, 503] as const) {
+    failNext(fault);
+    assert.equal((await fetch(`${url}/store/orders`, { headers })).status, fault);
   }
   await setImmediate();
   assert.deepEqual(warnings, []);

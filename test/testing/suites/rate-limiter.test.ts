@@ -33,17 +33,6 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
       return { ...last, plan, windows: decisions.map(({ inForce }) => inForce) };
     },
   ],
-  'counts refused requests': [
-    /^takes a token from every window or from none/,
-    (limiter) => (key, plan, cost) => {
-      const decision = limiter.take(key, plan, cost);
-      if (!decision.allowed && limiter.peek(key, plan, 0).windows.every(({ remaining }) => remaining === 0))
-        return decision;
-      const rest = plan.policies.slice(1);
-      if (!decision.allowed && rest.length > 0) limiter.take(key, createPlan({ ...plan, policies: rest }), 1);
-      return decision;
-    },
-  ],
   'announces a wait that is 1 ms too short': [
     /^refuses at every instant/,
     changed(({ retryAfterMs }) => ({ retryAfterMs: Math.max(0, retryAfterMs - 1) })),
@@ -79,27 +68,12 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
       };
     },
   ],
-  'treats keys that differ only in spaces as one key': [
-    /^counts every key separately/,
-    (limiter) =>
-      (key, ...rest) =>
-        limiter.take(key.trim(), ...rest),
-  ],
   'counts an address and a key of the same name together': [
     /^counts a key and an address/,
     (limiter) => (key, plan, cost) => {
       const decision = limiter.take(key, plan.partition === 'key' ? plan : { ...plan, partition: 'key' }, cost);
       return { ...plainDecision(decision), plan };
     },
-  ],
-  'throws instead of refusing a request': [
-    /^takes a token from every window/,
-    (limiter) =>
-      (...request) => {
-        const decision = limiter.take(...request);
-        if (!decision.allowed) throw new Error('over quota');
-        return decision;
-      },
   ],
   'allows a request whose cost exceeds the quota': [
     /^throws a RangeError/,
@@ -123,18 +97,6 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
       if (decision.verdict === 'banned') limiter.ban(key, 900);
       return limiter.peek(key, plan, cost);
     },
-  ],
-  'reports 0 remaining requests for every window during a ban': [
-    /^bans a key that keeps sending/,
-    changed(({ verdict, windows }) => ({
-      windows: verdict === 'banned' ? windows.map((window) => ({ ...window, remaining: 0 })) : windows,
-    })),
-  ],
-  'announces the reset of a window instead of the end of the ban': [
-    /^bans a key that keeps sending/,
-    changed(({ verdict, windows: [first], inForce }) => ({
-      inForce: verdict === 'banned' && first ? { ...first, remaining: 0 } : inForce,
-    })),
   ],
   'ignores the grace period of bans in one of 50 requests': [
     /^decides as the memory limiter/,
