@@ -1,5 +1,3 @@
-import assert from 'node:assert/strict';
-
 /** Formats durations as `3 / 12 / 40 ms`: the median, the 99th percentile and the slowest. */
 export function spread(durationsMs: readonly number[]): string {
   const sorted = durationsMs.toSorted((a, b) => a - b);
@@ -13,15 +11,4 @@ export function slowest(durationsMs: readonly number[]): number {
 
 export function median(durationsMs: readonly number[]): number {
   return durationsMs.toSorted((a, b) => a - b)[durationsMs.length >> 1] ?? Number.NaN;
-}
-
-/**
- * Returns the longest stall of the event loop in each tenth of a second, in ms. `stderr` is the
- * output of a process that preloaded `event-loop-stalls.mjs`.
- */
-export function readStalls(stderr: string): readonly number[] {
-  const line = stderr.split('\n').find((text) => text.startsWith('{"longestMs"')) ?? '{}';
-  const { longestMs } = JSON.parse(line);
-  assert.ok(Array.isArray(longestMs), 'the output of the server contains the stalls of its event loop');
-  return longestMs.map(Number);
 }
