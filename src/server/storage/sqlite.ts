@@ -2,7 +2,7 @@ import { existsSync, realpathSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { createPrivately, openSqliteDatabase } from '../../databases/sqlite/driver.js';
 import { prepareFile } from '../../databases/sqlite/durability.js';
-import { failureOf, isLate } from '../../databases/sqlite/failure.js';
+import { failureOf, isLate, SqliteFileError } from '../../databases/sqlite/failure.js';
 import { openSqliteFile } from '../../databases/sqlite/file.js';
 import { createWriteQueue } from '../../databases/sqlite/group-commit.js';
 import { createFileOrders } from '../../orders/sqlite/hosted.js';
@@ -61,12 +61,8 @@ function createAndOpen<Opened extends ServerStorage>(
       isNew = createPrivately(file);
     }
     if (!isNew && !existsSync(file)) {
-      return {
-        ok: false,
-        message: create
-          ? `cannot create the database ${file}; check that its directory exists and is writable`
-          : noSuchDatabase(file),
-      };
+      const why = `cannot create the database ${file}; check that its directory exists and is writable`;
+      throw new SqliteFileError(create ? why : noSuchDatabase(file), 'other');
     }
     checkFile(file);
     return { ok: true, data: open(file, isNew) };
