@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Server as NetServer } from 'node:net';
 import { checkWholeNumber } from '../../check.js';
 import { createFrontDoor } from '../../http/front-door.js';
@@ -135,9 +135,8 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
   async function close(graceMs: number): Promise<void> {
     const closed = new Promise<void>((resolve) => server.once('close', resolve));
     // The `close` of node:http would also destroy connections whose response is complete but not
-    // sent. In Bun, an HTTP server is not a server of node:net, and has only its own `close`.
-    const { prototype }: { prototype: NetServer } = server instanceof NetServer ? NetServer : Server;
-    prototype.close.call(server);
+    // sent.
+    NetServer.prototype.close.call(server);
     const cutOff = setTimeout(connections.destroyAll, graceMs);
     connections.closeAll(LINGER_MS);
     await closed;

@@ -137,23 +137,6 @@ test('if an error message of Redis contains the password, the password is not sh
   assert.doesNotMatch(server.stdout() + server.stderr(), /s3cr3t/);
 });
 
-test('if the Redis driver is missing, the error names the command that installs it', async () => {
-  const hook = `export const resolve = (name, context, next) => {
-    if (name === 'ioredis') throw Object.assign(new Error(), { code: 'ERR_MODULE_NOT_FOUND' });
-    return next(name, context);
-  };`;
-  const url = (code: string) => `data:text/javascript,${encodeURIComponent(code)}`;
-  const setUp = url(`import { register } from 'node:module'; register(${JSON.stringify(url(hook))});`);
-  // Newer versions of Node.js warn that `register` is deprecated. Node.js 20 has no other way to
-  // register a hook.
-  const env = { NODE_OPTIONS: `--no-deprecation --import=${setUp}` };
-  const { failure } = programIn({ env });
-  assert.equal(
-    await failure(`serve --db :memory: --port 0 --redis-url redis://${HOST}:1`),
-    'the Redis driver is not installed; run "npm install ioredis"',
-  );
-});
-
 test('a quota or ban command that cannot reach Redis prints the reason', { skip }, async () => {
   const { cwd, failure } = programIn();
   const { id } = await issueKey(cwd, 'free');

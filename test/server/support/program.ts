@@ -23,18 +23,13 @@ export interface RunOptions {
   readonly input?: string | Uint8Array;
   /** A command that starts the program, such as `strace` with its options. */
   readonly under?: readonly string[];
-  /** The program that runs the JavaScript. Default: this Node.js. */
-  readonly runtime?: string;
 }
 
-export function spawnProgram(
-  args: readonly string[],
-  { cwd, env, under = [], runtime = process.execPath }: RunOptions,
-): ChildProcess {
+export function spawnProgram(args: readonly string[], { cwd, env, under = [] }: RunOptions): ChildProcess {
   // In quick tests, child processes measure no coverage, because it would make each start take a
   // quarter longer.
   const coverage = IS_QUICK ? undefined : process.env['NODE_V8_COVERAGE'];
-  const [command = runtime, ...operands] = [...under, runtime, MAIN, ...args];
+  const [command = '', ...operands] = [...under, process.execPath, MAIN, ...args];
   return spawn(command, operands, {
     cwd,
     env: { PATH: process.env['PATH'], ...(coverage !== undefined && { NODE_V8_COVERAGE: coverage }), ...env },
