@@ -6,3 +6,17 @@ export async function until(holds: () => boolean | Promise<boolean>, withinMs = 
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
+
+/** A promise, and the function that resolves it. Node.js 20 has no `Promise.withResolvers`. */
+export interface Deferred<T> {
+  readonly promise: Promise<T>;
+  readonly resolve: (value: T) => void;
+}
+
+export function createDeferred<T = void>(): Deferred<T> {
+  let resolve: Deferred<T>['resolve'] = () => {};
+  const promise = new Promise<T>((settle) => {
+    resolve = settle;
+  });
+  return { promise, resolve };
+}

@@ -1,176 +1,242 @@
 import assert from 'node:assert/strict';
-import { createServer, type Server } from 'node:http';
-import { after, before, suite, test } from 'node:test';
-import Koa from 'koa';
-import type { ErrorCode, OrderServiceOptions } from 'store-orders';
+import { once } from 'node:events';
+import { createServer, type ServerOptions } from 'node:http';
+import { suite, type TestContext, test } from 'node:test';
+import type { ErrorCode, OrderService, RateLimiter } from 'store-orders';
 import { nodeHandler } from 'store-orders/handler';
-import { koaMiddleware } from 'store-orders/koa';
-import { createOrderServer } from 'store-orders/server';
 import { fakeStore } from '../../support/fake-store.js';
+import { createDeferred } from '../../support/until.js';
 import { assertError, rateLimitOf } from '../support/answer.js';
 import { exchange, open, readAll, readText } from '../support/raw-socket.js';
-import { authenticate, createShop, KEY, ORDERS } from '../support/shop.js';
-import { listening, type Mounted } from './support/mount.js';
+import { createShop, KEY, ORDERS, type Shop } from '../support/shop.js';
+import { SERVERS, serve } from './support/servers.js';
 
 const AUTHORIZATION = KEY.join(': ');
-const request = (line: string, ...fields: readonly string[]) =>
-  [`${line} HTTP/1.1`, 'Host: a', AUTHORIZATION, ...fields, '', ''].join('\r\n');
-const cancel = (...fields: readonly string[]) => request(`DELETE ${ORDERS}/1`, ...fields);
+const CLOSE = 'Connection: close';
 const CHUNKED = 'Transfer-Encoding: chunked';
 const GARBAGE = 'NONSENSE\r\n\r\n';
 
 const lines = (...all: readonly string[]) => `${all.join('\r\n')}\r\n\r\n`;
-const CLOSE = 'Connection: close';
-const many = (count: number) => Array.from({ length: count }, (_, index) => `a${index}: `);
+const get = (...fields: readonly string[]) => lines(`GET ${ORDERS} HTTP/1.1`, 'Host: a', AUTHORIZATION, ...fields);
+const cancel = (id: number, ...fields: readonly string[]) =>
+  lines(`DELETE ${ORDERS}/${id} HTTP/1.1`, 'Host: a', AUTHORIZATION, ...fields);
+const manyFields = (count: number) => Array.from({ length: count }, (_, index) => `a${index}: `);
+const UNREAD_KEY = get(...manyFields(1_100), 'Authorization: Bearer other');
 
 /** Requests that get an error before they reach a route or an operation, whatever their path. */
-const REFUSED: readonly (readonly [name: string, code: ErrorCode, request: string])[] = [
-  ['CONNECT', 'missing_api_key', lines('CONNECT orders.test:443 HTTP/1.1', 'Host: orders.test:443')],
-  ['CONNECT with a key', 'route_not_found', lines('CONNECT a:443 HTTP/1.1', 'Host: a', AUTHORIZATION)],
-  ['an unknown method', 'method_not_implemented', lines(`BREW ${ORDERS} HTTP/1.1`, 'Host: a', AUTHORIZATION)],
-  [
-    'a method that is not implemented',
-    'method_not_implemented',
-    lines(`LOCK ${ORDERS} HTTP/1.1`, 'Host: a', AUTHORIZATION, CLOSE),
-  ],
-  ['no Host', 'bad_request', lines(`GET ${ORDERS} HTTP/1.1`, AUTHORIZATION)],
-  ['HTTP/2.0 in a request line', 'bad_request', lines(`GET ${ORDERS} HTTP/2.0`, 'Host: a', AUTHORIZATION)],
-  ['a thousand fields', 'headers_too_large', lines(`GET ${ORDERS} HTTP/1.1`, 'Host: a', AUTHORIZATION, ...many(998))],
-  [
-    'a second Authorization field after a thousand others',
-    'headers_too_large',
-    lines(`GET ${ORDERS} HTTP/1.1`, 'Host: a', AUTHORIZATION, ...many(1_100), 'Authorization: Bearer other'),
-  ],
+const REFUSED: readonly (readonly [code: ErrorCode, request: string])[] = [
+  ['missing_api_key', lines('CONNECT orders.test:443 HTTP/1.1', 'Host: orders.test:443')],
+  ['route_not_found', lines('CONNECT a:443 HTTP/1.1', 'Host: a', AUTHORIZATION)],
+  ['method_not_implemented', lines(`BREW ${ORDERS} HTTP/1.1`, 'Host: a', AUTHORIZATION)],
+  ['method_not_implemented', lines(`LOCK ${ORDERS} HTTP/1.1`, 'Host: a', AUTHORIZATION, CLOSE)],
+  ['bad_request', lines(`GET ${ORDERS} HTTP/1.1`, AUTHORIZATION)],
+  ['bad_request', lines(`GET ${ORDERS} HTTP/2.0`, 'Host: a', AUTHORIZATION)],
+  ['headers_too_large', get(...manyFields(998))],
+  ['headers_too_large', UNREAD_KEY],
+  ['headers_too_large', get(`X-Long: ${'x'.repeat(20_000)}`)],
+  ['headers_too_large', lines(`GET /${'x'.repeat(20_000)} HTTP/1.1`, 'Host: a')],
 ];
 
-const SERVERS: Readonly<Record<string, (options: OrderServiceOptions) => Server>> = {
-  nodeHandler: (options) => {
-    const handle = nodeHandler(createShop(options).service);
-    return handle.attach(createServer(handle));
-  },
-  'koaMiddleware on an attached server': (options) => {
-    const { service } = createShop(options);
-    return nodeHandler(service).attach(createServer(new Koa().use(koaMiddleware(service)).callback()));
-  },
-  createOrderServer: createOrderServer,
-};
+const statusesOf = (answers: readonly { readonly status: number }[]) => answers.map(({ status }) => status);
 
-const portOf = ({ origin }: Mounted) => Number(new URL(origin).port);
-const later = () => new Promise<void>((resolve) => setTimeout(resolve, 5));
-
-for (const [name, create] of Object.entries(SERVERS)) {
-  for (const kind of ['synchronous', 'asynchronous'] as const) {
-    suite(`${name} over a store that is ${kind}`, () => {
-      const shop = createShop();
+for (const [name, isSlow] of [
+  ['nodeHandler with attach', false],
+  ['nodeHandler with attach', true],
+  ['koaMiddleware with attach', true],
+] as const) {
+  suite(`${name} over a store that is ${isSlow ? 'asynchronous' : 'synchronous'}`, () => {
+    async function start(t: TestContext) {
       const cancelled: bigint[] = [];
+      const later = () => new Promise<'cancelled'>((resolve) => setTimeout(resolve, 5, 'cancelled'));
       const store = fakeStore({
         cancel: (id) => {
           cancelled.push(id);
-          return kind === 'synchronous' ? 'cancelled' : later().then(() => 'cancelled');
+          return isSlow ? later() : 'cancelled';
         },
       });
-      let server: Mounted;
-      before(async () => {
-        server = await listening(create({ store, limiter: shop.limiter, authenticate }));
-      });
-      after(() => server.close());
+      return { port: await serve(t, SERVERS[name](createShop({ store }).service)), cancelled };
+    }
 
-      /** Returns the responses, after the server has closed the connection. */
-      async function answersTo(...pieces: readonly string[]) {
-        cancelled.length = 0;
-        return (await exchange(portOf(server), ...pieces)).answers;
+    test('content with a mistake does not change the response', async (t) => {
+      for (const content of ['zz\r\nhello\r\n0\r\n\r\n', '1\r\nhello\r\n', `\r\n${cancel(2)}`]) {
+        for (const pieces of [[cancel(1, CHUNKED) + content], [cancel(1, CHUNKED), content]]) {
+          const { port, cancelled } = await start(t);
+          const { answers } = await exchange(port, ...pieces);
+          assert.deepEqual([statusesOf(answers), cancelled], [[204], [1n]], content);
+          assert.equal(answers[0]?.fields.get('connection'), 'close');
+        }
       }
-
-      test('a request whose last transfer coding is not chunked gets 400, cancels nothing and is charged to the address', async () => {
-        for (const coding of ['xchunked', 'identity', 'chunked, identity', 'chunked\r\nTransfer-Encoding: gzip']) {
-          const answers = await answersTo(`${cancel(`Transfer-Encoding: ${coding}`)}0\r\n\r\n`);
-          assert.deepEqual([answers.length, cancelled], [1, []], coding);
-          assertError(answers[0] ?? assert.fail(), 'bad_request');
-          assert.equal(rateLimitOf(answers[0] ?? assert.fail()).limit, 600);
-        }
-      });
-
-      test('content with a mistake does not change the response', async () => {
-        for (const content of ['zz\r\nhello\r\n0\r\n\r\n', '1\r\nhello\r\n', `\r\n${request(`DELETE ${ORDERS}/2`)}`]) {
-          for (const pieces of [[cancel(CHUNKED) + content], [cancel(CHUNKED), content]]) {
-            const answers = await answersTo(...pieces);
-            assert.deepEqual(
-              answers.map(({ status, fields }) => [status, fields.get('connection')]),
-              [[204, 'close']],
-              content,
-            );
-            assert.deepEqual(cancelled, [1n]);
-          }
-        }
-      });
-
-      test('all complete requests before malformed bytes or a CONNECT get their responses, then the connection closes', async () => {
-        for (const last of [GARBAGE, request('CONNECT a:443')]) {
-          const answers = await answersTo(
-            cancel() + request(`DELETE ${ORDERS}/2`) + request(`DELETE ${ORDERS}/3`) + last,
-          );
-          const statuses = answers.map(({ status }) => status);
-          assert.deepEqual(
-            [statuses, cancelled],
-            [
-              [204, 204, 204],
-              [1n, 2n, 3n],
-            ],
-            last,
-          );
-        }
-      });
-
-      test('a client that closes its sending half after its requests gets all responses', async () => {
-        cancelled.length = 0;
-        const socket = open(portOf(server), cancel() + cancel() + cancel());
-        socket.end();
-        const { answers } = await readAll(socket);
-        assert.deepEqual([answers.map(({ status }) => status), cancelled.length], [[204, 204, 204], 3]);
-      });
-
-      test('a client that closes its sending half during a request gets a 400, and its connection is closed', async () => {
-        cancelled.length = 0;
-        const socket = open(portOf(server), cancel().slice(0, -2));
-        socket.end();
-        assert.equal((await readAll(socket)).answers[0]?.status, 400);
-        const silent = open(portOf(server));
-        silent.end();
-        assert.deepEqual([(await readAll(silent)).answers, cancelled], [[], []]);
-      });
-
-      test('a request that is refused before it reaches a route gets its error, and the connection is closed', async () => {
-        for (const [what, code, refused] of REFUSED) {
-          const answers = await answersTo(refused);
-          assert.deepEqual([answers.length, answers[0]?.fields.get('connection')], [1, 'close'], what);
-          assertError(answers[0] ?? assert.fail(), code);
-        }
-      });
-
-      test('an unknown value of the Expect field is ignored', async () => {
-        const answers = await answersTo(cancel('Expect: foo', CLOSE));
-        assert.equal(answers[0]?.status, 204);
-      });
     });
-  }
+
+    test('all complete requests before malformed bytes, a CONNECT or a FIN get their responses, then the connection closes', async (t) => {
+      for (const last of [GARBAGE, lines('CONNECT a:443 HTTP/1.1', 'Host: a', AUTHORIZATION), '']) {
+        const { port, cancelled } = await start(t);
+        const socket = open(port, cancel(1) + cancel(2) + cancel(3) + last);
+        if (last === '') socket.end();
+        const { answers } = await readAll(socket);
+        assert.deepEqual(
+          [statusesOf(answers), cancelled],
+          [
+            [204, 204, 204],
+            [1n, 2n, 3n],
+          ],
+          last,
+        );
+      }
+    });
+
+    test('a client that closes its sending half during a request gets a 400, and its connection is closed', async (t) => {
+      const { port, cancelled } = await start(t);
+      for (const [sent, expected] of [
+        [cancel(1).slice(0, -2), [400]],
+        ['', []],
+      ] as const) {
+        const socket = open(port, sent);
+        socket.end();
+        assert.deepEqual(statusesOf((await readAll(socket)).answers), expected);
+      }
+      assert.deepEqual(cancelled, []);
+    });
+
+    test('a request that is refused before it reaches a route gets its error, and the connection is closed', async (t) => {
+      const { port } = await start(t);
+      for (const [code, refused] of REFUSED) await expectRefusal(port, code, refused);
+    });
+
+    test('an unknown value of the Expect field is ignored', async (t) => {
+      const { port } = await start(t);
+      const { answers } = await exchange(port, cancel(1, 'Expect: foo', CLOSE));
+      assert.deepEqual(statusesOf(answers), [204]);
+    });
+  });
 }
 
-test('an invalid Host gets a 400 on every path', async (t) => {
-  const { store, limiter } = createShop();
-  const server = await listening(createOrderServer({ store, limiter, authenticate }));
-  t.after(server.close);
-  for (const path of [ORDERS, '/healthz', '/docs']) {
-    for (const host of ['a b/c?d', '127.0.0.1/path', 'user@host', 'a, b', '', 'a\r\nHost: a']) {
-      const { answers } = await exchange(portOf(server), lines(`GET ${path} HTTP/1.1`, `Host: ${host}`));
-      assertError(answers[0] ?? assert.fail(path), 'bad_request');
+test('even without attach(), a request with a second Authorization field after a thousand others gets a 431', async (t) => {
+  const port = await serve(t, SERVERS.nodeHandler(createShop().service));
+  // On Node.js 20 the handler sends this 431. From Node.js 22 on, Node.js itself sends it.
+  assert.match(await readText(open(port, UNREAD_KEY)), /^HTTP\/1\.1 431 /);
+});
+
+/** Starts a server of which a test needs the events. */
+async function attached(t: TestContext, { service }: Pick<Shop, 'service'>, options: ServerOptions = {}) {
+  const handle = nodeHandler(service);
+  const server = handle.attach(createServer(options, handle));
+  return { server, port: await serve(t, server) };
+}
+
+async function expectRefusal(port: number, code: ErrorCode, request: string) {
+  const { answers, text } = await exchange(port, request);
+  assert.equal(answers.length, 1, text.slice(0, 200));
+  const [answer = assert.fail()] = answers;
+  assertError(answer, code);
+  assert.equal(answer.fields.get('connection'), 'close', request.slice(0, 200));
+  assert.match(answer.fields.get('date') ?? '', /GMT$/);
+  return answer;
+}
+
+test('a malformed request gets 400 with the Error object, is charged to the client address until that is over its limit, and its connection is closed', async (t) => {
+  const shop = createShop();
+  const { port } = await attached(t, shop);
+  const malformed = [
+    GARBAGE,
+    '\u0016\u0003\u0001\u0002\u0000\u0001\u0000\u0001',
+    get('Bad Name: x'),
+    get('X: a\u0000b'),
+    lines(`GE T ${ORDERS} HTTP/1.1`, 'Host: a'),
+    get('Transfer-Encoding: identity'),
+    get('Transfer-Encoding: chunked, identity'),
+    get(CHUNKED, 'Transfer-Encoding: gzip'),
+  ];
+  for (const [index, bytes] of malformed.entries()) {
+    const { remaining } = rateLimitOf(await expectRefusal(port, 'bad_request', bytes));
+    assert.equal(remaining, 599 - index, JSON.stringify(bytes));
+  }
+  for (let i = 0; i < 600; i++) await shop.service.refuse('bad_request', '127.0.0.1');
+  await expectRefusal(port, 'rate_limit_exceeded', GARBAGE);
+});
+
+test('more bytes after a malformed request cause no second response and no second charge, even if the limiter is slow', async (t) => {
+  const memory = createShop();
+  const { promise: held, resolve: release } = createDeferred();
+  const limiter: RateLimiter = { take: (key, plan) => held.then(() => memory.limiter.take(key, plan)) };
+  const { server, port } = await attached(t, createShop({ limiter }));
+  const socket = open(port, GARBAGE);
+  await once(server, 'clientError');
+  const again = once(server, 'clientError');
+  socket.write(GARBAGE);
+  await again;
+  release();
+  const { answers } = await readAll(socket);
+  assert.deepEqual(statusesOf(answers), [400]);
+  assert.equal(rateLimitOf(await expectRefusal(port, 'bad_request', GARBAGE)).remaining, 598);
+});
+
+test('if malformed bytes arrive after a response has begun, it is sent to its end, and no error response follows', async (t) => {
+  for (const [head, malformed] of [
+    [get(), GARBAGE],
+    [get(CHUNKED), 'NOT A SIZE\r\n'],
+  ] as const) {
+    const { promise: resumed, resolve: resume } = createDeferred();
+    async function* list() {
+      yield '{"id":1}';
+      await resumed;
+      yield '{"id":2}';
     }
+    const { server, port } = await attached(t, createShop({ store: fakeStore({ list }) }));
+    server.on('clientError', () => resume());
+    const socket = open(port, head);
+    socket.once('data', () => socket.write(malformed));
+    const text = await readText(socket);
+    assert.match(text, /^HTTP\/1\.1 200 OK\r\n[\s\S]*\[\{"id":1\}[\s\S]*,\{"id":2\}[\s\S]*\]\r\n0\r\n\r\n$/);
   }
 });
 
-test('even without attach(), a request with a second Authorization field after a thousand others gets a 431', async (t) => {
-  const server = await listening(createServer(nodeHandler(createShop().service)));
-  t.after(server.close);
-  const [, , request = ''] = REFUSED.find(([name]) => name.startsWith('a second Authorization')) ?? [];
-  // On Node.js 20 the handler sends this 431. From Node.js 22 on, Node.js itself sends it.
-  assert.match(await readText(open(portOf(server), request)), /^HTTP\/1\.1 431 /);
+test('a response is sent to its end although malformed bytes follow the request and the client reads late', async (t) => {
+  const orders = [{ id: 1n, shipDate: 'x'.repeat(32_000_000) }];
+  const { server, port } = await attached(t, createShop({ store: fakeStore({ list: () => orders }) }));
+  const error = once(server, 'clientError');
+  const socket = open(port, get() + GARBAGE).pause();
+  await error;
+  const received = readAll(socket);
+  socket.resume();
+  assert.deepEqual(statusesOf((await received).answers), [200]);
+});
+
+test('a list whose request is followed by a CONNECT is sent to its end, unless the client stops reading', async (t) => {
+  async function* list() {
+    for (let id = 0; id < 64; id++) yield `{"id":${id},"shipDate":"${'x'.repeat(500_000)}"}`;
+  }
+  const { server, port } = await attached(t, createShop({ store: fakeStore({ list }) }));
+  const requests = get() + lines('CONNECT a:443 HTTP/1.1', 'Host: a');
+  assert.match(await readText(open(port, requests)), /,\{"id":63,[^{]*\]\r\n0\r\n\r\n$/);
+  server.timeout = 200;
+  const connected = once(server, 'connect');
+  const stalled = open(port, requests).pause();
+  const [, socket] = await connected;
+  await once(socket, 'close');
+  stalled.destroy();
+});
+
+test('a route of the host that reads malformed content gets no further, and the service responds with 400', async (t) => {
+  const { service } = createShop();
+  const port = await serve(t, nodeHandler(service).attach(createServer((request) => void request.resume())));
+  await expectRefusal(port, 'bad_request', `${lines('POST / HTTP/1.1', 'Host: a', CHUNKED)}NOT A SIZE\r\n`);
+});
+
+test('a connection that the client resets is closed without a charge, and the server keeps running', async (t) => {
+  const { service } = createShop();
+  const refused: string[] = [];
+  const refuse: OrderService['refuse'] = (code, address) => {
+    refused.push(code);
+    return service.refuse(code, address);
+  };
+  const { server, port } = await attached(t, { service: { ...service, refuse } });
+  const socket = open(port, get());
+  await once(socket, 'data');
+  const error = once(server, 'clientError');
+  socket.resetAndDestroy();
+  assert.equal((await error)[0].code, 'ECONNRESET');
+  assert.deepEqual(refused, []);
+  await expectRefusal(port, 'bad_request', GARBAGE);
+  assert.deepEqual(refused, ['bad_request']);
 });

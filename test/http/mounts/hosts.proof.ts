@@ -5,7 +5,7 @@ import { nodeHandler } from 'store-orders/handler';
 import { withoutHosts } from '../../support/installed.js';
 import { toolsFolder, withoutTools } from '../openapi/support/tools.js';
 import { hostSuite } from './support/host-suite.js';
-import { listening } from './support/mount.js';
+import { listening, OF_THE_HOST, setHostFields } from './support/mount.js';
 import { furtherMounts } from './support/mounts.js';
 
 type Handler = (request: IncomingMessage, response: ServerResponse, next: (goOn?: false) => void) => void;
@@ -15,7 +15,6 @@ interface Restify {
   readonly server: Server;
   pre(handler: Handler): void;
   get(path: string, handler: Handler): void;
-  inflightRequests(): number;
 }
 
 const name = 'restify 11';
@@ -31,15 +30,10 @@ if (reason) {
   const restify = createRequire(`${toolsFolder}package.json`)('restify');
   hostSuite({
     name,
-    hooks: ['x-host'],
     async open(service) {
       const app: Restify = restify.createServer();
       const handle = nodeHandler(service);
-      app.pre((_request, response, next) => {
-        response.setHeader('X-Host', 'before');
-        response.setHeader('Vary', 'Origin');
-        next();
-      });
+      app.pre(setHostFields);
       app.pre((request, response, next) => {
         if (!service.owns(request.url ?? '')) return next();
         // Without a call of `next`, restify counts the request as in flight forever.
@@ -47,7 +41,7 @@ if (reason) {
         handle(request, response);
       });
       app.get('/host', (_request, response, next) => {
-        response.end('of the host');
+        response.end(OF_THE_HOST);
         next();
       });
       return listening(app.server);

@@ -1,72 +1,46 @@
 import assert from 'node:assert/strict';
-import { createServer } from 'node:http';
 import { type TestContext, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { fastify } from 'fastify';
-import Koa from 'koa';
 import inject from 'light-my-request';
-import { createPlan, type OrderService, perMinute } from 'store-orders';
-import { fastifyPlugin } from 'store-orders/fastify';
+import { createPlan, perMinute } from 'store-orders';
 import { nodeHandler } from 'store-orders/handler';
-import { koaMiddleware } from 'store-orders/koa';
 import { fakeStore } from '../../support/fake-store.js';
+import { createDeferred, until } from '../../support/until.js';
 import { open, readAll } from '../support/raw-socket.js';
-import { createShop, KEY, ORDERS } from '../support/shop.js';
-import { listening } from './support/mount.js';
+import { bearer, createShop, KEY, ORDERS } from '../support/shop.js';
+import { SERVERS, serve } from './support/servers.js';
 
 const PLENTY = createPlan({ name: 'plenty', policies: [perMinute(1e9)], ban: false });
-const request = (id: number | string, ...fields: readonly string[]) =>
-  [`DELETE ${ORDERS}/${id} HTTP/1.1`, 'Host: a', KEY.join(': '), ...fields, '', ''].join('\r\n');
+const cancel = (id: number) => `DELETE ${ORDERS}/${id} HTTP/1.1\r\nHost: a\r\n${KEY.join(': ')}\r\n\r\n`;
 
 /** One request in progress, and sixteen that wait. */
 const MOST = 17;
 
-const MOUNTS: Readonly<Record<string, (service: OrderService) => Promise<ReturnType<typeof createServer>>>> = {
-  'nodeHandler without attach': async (service) => createServer(nodeHandler(service)),
-  'nodeHandler with attach': async (service) => {
-    const handle = nodeHandler(service);
-    return handle.attach(createServer(handle));
-  },
-  koaMiddleware: async (service) => createServer(new Koa().use(koaMiddleware(service)).callback()),
-  fastifyPlugin: async (service) => {
-    const app = fastify();
-    await app.register(fastifyPlugin(service));
-    await app.ready();
-    return app.server;
-  },
-};
-
 /** Starts a server on which every cancellation waits until the test calls `release`. */
-async function serve(t: TestContext, mount: (service: OrderService) => Promise<ReturnType<typeof createServer>>) {
-  let release = () => {};
-  const gate = new Promise<void>((resolve) => {
-    release = resolve;
-  });
+async function start(t: TestContext, mount: (typeof SERVERS)[keyof typeof SERVERS]) {
+  const { promise: released, resolve: release } = createDeferred();
   const cancelled: number[] = [];
-  const cancel = async (id: bigint) => {
-    await gate;
-    cancelled.push(Number(id));
-    return 'cancelled' as const;
-  };
+  const store = fakeStore({
+    async cancel(id) {
+      await released;
+      cancelled.push(Number(id));
+      return 'cancelled' as const;
+    },
+  });
   const authenticate = () => ({ id: 'pipeliner', plan: PLENTY });
-  const server = await mount(createShop({ store: fakeStore({ cancel }), authenticate }).service);
-  const { origin, close } = await listening(server);
-  t.after(close);
+  const server = await mount(createShop({ store, authenticate }).service);
   let requests = 0;
   server.on('request', () => requests++);
-  return { port: Number(new URL(origin).port), cancelled, release, requests: () => requests };
+  return { port: await serve(t, server), cancelled, release, requests: () => requests };
 }
 
-for (const [name, mount] of Object.entries(MOUNTS)) {
-  test(`${name}: seventeen pipelined requests get their responses in order, and no later one is parsed or carried out`, {
-    timeout: 10_000,
-  }, async (t) => {
+for (const [name, mount] of Object.entries(SERVERS)) {
+  test(`${name}: seventeen pipelined requests get their responses in order, and no later one is parsed or carried out`, async (t) => {
     for (const isSlow of [true, false]) {
-      const { port, cancelled, release, requests } = await serve(t, mount);
+      const { port, cancelled, release, requests } = await start(t, mount);
       if (!isSlow) release();
       const ids = Array.from({ length: 1_000 }, (_, id) => id);
-      const received = readAll(open(port, ids.map((id) => request(id)).join('')));
-      await sleep(20);
+      const received = readAll(open(port, ids.map(cancel).join('')));
+      await until(() => requests() === MOST);
       release();
       const { answers } = await received;
       assert.deepEqual([answers.length, cancelled, requests()], [MOST, ids.slice(0, MOST), MOST]);
@@ -78,7 +52,7 @@ for (const [name, mount] of Object.entries(MOUNTS)) {
   });
 
   test(`${name}: a client that pipelines up to sixteen requests at a time keeps its connection`, async (t) => {
-    const { port, release } = await serve(t, mount);
+    const { port, release } = await start(t, mount);
     release();
     const socket = open(port);
     let received = '';
@@ -86,8 +60,8 @@ for (const [name, mount] of Object.entries(MOUNTS)) {
       received += piece;
     });
     for (let round = 1; round <= 20; round++) {
-      socket.write(request(round).repeat(16));
-      while (received.split('HTTP/1.1 204').length <= 16 * round) await sleep(1);
+      socket.write(cancel(round).repeat(16));
+      await until(() => received.split('HTTP/1.1 204').length > 16 * round);
     }
     assert.doesNotMatch(received, /close/);
     socket.destroy();
@@ -96,17 +70,23 @@ for (const [name, mount] of Object.entries(MOUNTS)) {
 
 const addressPlan = createPlan({ name: 'address', partition: 'address', policies: [perMinute(1)] });
 
-test('after a 429 to an address over its limit, no further request of the connection is parsed', async (t) => {
-  const { service } = createShop({ addressPlan });
-  await service.respond({ method: 'GET', url: ORDERS, rawHeaders: [] }, '127.0.0.1');
-  const server = createServer(nodeHandler(service));
-  let requests = 0;
-  server.on('request', () => requests++);
-  const { origin, close } = await listening(server);
-  t.after(close);
-  const keyless = `GET ${ORDERS} HTTP/1.1\r\nHost: a\r\n\r\n`;
-  const { answers } = await readAll(open(Number(new URL(origin).port), keyless.repeat(100)));
-  assert.deepEqual([answers.map(({ status }) => status), requests], [[429], 1]);
+test('after a 429 to an address over its limit, no further request of the connection is parsed; a 429 to a key leaves it open', async (t) => {
+  for (const [fields, statuses, parsed] of [
+    ['', [429], 1],
+    [`${bearer('tiny-key').join(': ')}\r\n`, [200, 200, 429, 429], 4],
+  ] as const) {
+    const { service } = createShop({ addressPlan });
+    await service.respond({ method: 'GET', url: ORDERS, rawHeaders: [] }, '127.0.0.1');
+    const server = SERVERS.nodeHandler(service);
+    let requests = 0;
+    server.on('request', () => requests++);
+    const head = `GET ${ORDERS} HTTP/1.1\r\nHost: a\r\n${fields}`;
+    const socket = open(await serve(t, server), `${`${head}\r\n`.repeat(3)}${head}Connection: close\r\n\r\n`);
+    const { answers } = await readAll(socket);
+    assert.deepEqual([answers.map(({ status }) => status), requests], [statuses, parsed]);
+    const connections = answers.map((answer) => answer.fields.get('connection'));
+    assert.deepEqual(connections, [...statuses.slice(1).map(() => 'keep-alive'), 'close']);
+  }
 });
 
 test('the handler also answers a request over the limit of its address that came over no connection', async () => {

@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict';
-import { get } from 'node:http';
 import { createRequire } from 'node:module';
 import { type TestContext, test } from 'node:test';
-import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { root } from '../../support/root.js';
 import { toolsFolder, withoutTools } from '../openapi/support/tools.js';
 
@@ -68,22 +66,11 @@ const LONG_LIST = `
 
 test('Cloudflare Workers does not compress a list that is compressed already', { skip: withoutTools }, async (t) => {
   const url = new URL('/v1/store/orders', await (await start(t, LONG_LIST)).ready);
-  const texts = new Set<string>();
-  for (const [coding, decode] of [
-    ['identity', (bytes: Buffer) => bytes],
-    ['gzip', gunzipSync],
-    ['br', brotliDecompressSync],
-  ] as const) {
+  for (const coding of ['identity', 'gzip', 'br']) {
     const headers = { Authorization: 'Bearer open-sesame', 'Accept-Encoding': coding };
-    const [answered, bytes] = await new Promise<[string | undefined, Buffer]>((resolve, reject) => {
-      const request = get(url, { headers }, async (response) =>
-        resolve([response.headers['content-encoding'], Buffer.concat(await response.toArray())]),
-      );
-      request.on('error', reject);
-    });
-    assert.equal(answered ?? 'identity', coding);
-    texts.add(decode(bytes).toString());
+    const response = await fetch(url, { headers });
+    assert.equal(response.headers.get('content-encoding') ?? 'identity', coding);
+    // `fetch` decodes the list once.
+    assert.equal(Object(await response.json()).length, 20_000);
   }
-  assert.equal(texts.size, 1);
-  assert.equal(JSON.parse([...texts].join()).length, 20_000);
 });

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn, setTimeout } from 'node:timers/promises';
-import { createMemoryOrderStore, createOrderService, type OrderService } from 'store-orders';
-import { createTestService } from 'store-orders/testing';
+import { createMemoryOrderStore, type OrderService, type OrderStore } from 'store-orders';
 import { fakeStore, pageOf } from '../../../support/fake-store.js';
-import { authenticate, createShop, KEY, ORDERS, order } from '../../support/shop.js';
-import type { Mount } from './mount.js';
+import { createDeferred } from '../../../support/until.js';
+import { createShop, KEY, ORDERS, order } from '../../support/shop.js';
+import { type Mount, OF_THE_HOST } from './mount.js';
 
 const HEADERS = Object.fromEntries([KEY]);
 
 /** Tests what holds for every host in which the service is mounted. */
-export function hostSuite({ name, hooks, trustsProxy, isEmulated, open }: Mount): void {
+export function hostSuite({ name, trustsProxy, isEmulated, open }: Mount): void {
   async function opened(t: TestContext, service: OrderService, prefix?: string) {
     const { origin, fetch = globalThis.fetch, close } = await open(service, prefix);
     t.after(close);
@@ -19,12 +19,11 @@ export function hostSuite({ name, hooks, trustsProxy, isEmulated, open }: Mount)
 
   suite(`a host of ${name}`, () => {
     test('serves its own paths without charging a quota', async (t) => {
-      const shop = createTestService();
-      const ask = await opened(t, shop.service);
+      const ask = await opened(t, createShop().service);
       const response = await ask('/host');
-      assert.deepEqual([response.status, await response.text()], [200, 'of the host']);
+      assert.deepEqual([response.status, await response.text()], [200, OF_THE_HOST]);
       assert.equal(response.headers.has('x-ratelimit-limit'), false);
-      for (const name of hooks) assert.ok(response.headers.has(name), name);
+      assert.ok(response.headers.has('x-host'));
       assert.equal((await ask('/v1/pets')).status, 404);
       assert.equal((await ask(ORDERS)).headers.get('x-ratelimit-remaining'), '599');
     });
@@ -46,12 +45,8 @@ export function hostSuite({ name, hooks, trustsProxy, isEmulated, open }: Mount)
         if (body === '{"id":' && /after|NestJS on Express/.test(name)) continue;
         if (body.length > 100_000 && /Express 5, after/.test(name)) continue;
         const headers = { ...HEADERS, 'Content-Type': type };
-        assert.equal(
-          (await ask(order(id), { method: 'DELETE', headers, body })).status,
-          204,
-          `${body.slice(0, 9)} as ${type}`,
-        );
-        assert.equal(store.get(BigInt(id))?.status, 'cancelled');
+        const { status } = await ask(order(id), { method: 'DELETE', headers, body });
+        assert.deepEqual([status, store.get(BigInt(id))?.status], [204, 'cancelled'], `${body.slice(0, 9)} as ${type}`);
       }
       assert.equal(store.get(2n)?.status, 'shipped');
       assert.equal((await ask(ORDERS, { headers: HEADERS })).status, 200);
@@ -69,14 +64,15 @@ export function hostSuite({ name, hooks, trustsProxy, isEmulated, open }: Mount)
     });
 
     test(trustsProxy ? 'takes the client address from the trusted proxy' : 'ignores X-Forwarded-For', async (t) => {
-      const ask = await opened(t, createTestService().service);
-      const remaining = async (forwarded: string) => {
-        const { headers } = await ask(ORDERS, { headers: { 'X-Forwarded-For': forwarded } });
-        return Number(headers.get('x-ratelimit-remaining'));
-      };
-      assert.equal(await remaining('198.51.100.1'), 599);
-      assert.equal(await remaining('198.51.100.1'), 598);
-      assert.equal(await remaining('198.51.100.2'), trustsProxy ? 599 : 597);
+      const ask = await opened(t, createShop().service);
+      for (const [address, remaining] of [
+        ['198.51.100.1', 599],
+        ['198.51.100.1', 598],
+        ['198.51.100.2', trustsProxy ? 599 : 597],
+      ] as const) {
+        const { headers } = await ask(ORDERS, { headers: { 'X-Forwarded-For': address } });
+        assert.equal(headers.get('x-ratelimit-remaining'), `${remaining}`);
+      }
     });
 
     test('keeps its own Vary, to which the service adds Accept-Encoding', async (t) => {
@@ -93,10 +89,12 @@ export function hostSuite({ name, hooks, trustsProxy, isEmulated, open }: Mount)
     });
 
     test('sends a 503 with all header fields when the store fails before it returns a list', async (t) => {
-      const list = () => Promise.reject(new Error('no connection'));
-      const ask = await opened(t, createShop({ store: fakeStore({ list }) }).service);
-      for (const init of [{ headers: HEADERS }, { method: 'HEAD', headers: HEADERS }]) {
-        const { status, headers } = await ask(ORDERS, init);
+      const ask = await opened(
+        t,
+        listing(() => Promise.reject(new Error('no connection'))),
+      );
+      for (const method of ['GET', 'HEAD']) {
+        const { status, headers } = await ask(ORDERS, { method, headers: HEADERS });
         assert.deepEqual([status, headers.get('retry-after'), headers.get('x-ratelimit-limit')], [503, '1', '1000']);
       }
     });
@@ -111,31 +109,28 @@ export function hostSuite({ name, hooks, trustsProxy, isEmulated, open }: Mount)
 
     if (isEmulated) {
       test('does not send a truncated list with 200 when the store fails midway', async (t) => {
-        const ask = await opened(t, streaming(failing));
-        const answered = ask(ORDERS, { headers: HEADERS }).then(async (response) => [
-          response.status,
-          await response.text(),
-        ]);
+        const ask = await opened(t, listing(failing));
+        const answered = ask(ORDERS, { headers: HEADERS }).then(async (response) => {
+          await response.text();
+          return response.status;
+        });
         // After the failure, some hosts do not respond before the test closes them. If a host has
         // not responded within 300 ms, the test stops waiting and takes the status as 504.
-        const [status] = await Promise.race([answered.catch(() => [500]), setTimeout(300, [504])]);
+        const status = await Promise.race([answered.catch(() => 500), setTimeout(300, 504)]);
         assert.notEqual(status, 200);
       });
       return;
     }
 
     test('aborts the connection when the store fails midway in a list', async (t) => {
-      const ask = await opened(t, streaming(failing));
+      const ask = await opened(t, listing(failing));
       const response = await ask(ORDERS, { headers: HEADERS });
       assert.equal(response.status, 200);
       await assert.rejects(response.text());
     });
 
-    test('stops reading the store when the client hangs up', { timeout: 10_000 }, async (t) => {
-      let end = () => {};
-      const ended = new Promise<void>((resolve) => {
-        end = resolve;
-      });
+    test('stops reading the store when the client hangs up', { timeout: 60_000 }, async (t) => {
+      const { promise: ended, resolve: end } = createDeferred();
       async function* list() {
         try {
           for (;;) yield await page(5_000);
@@ -143,7 +138,7 @@ export function hostSuite({ name, hooks, trustsProxy, isEmulated, open }: Mount)
           end();
         }
       }
-      const ask = await opened(t, streaming(list));
+      const ask = await opened(t, listing(list));
       const reader = (await ask(ORDERS, { headers: HEADERS })).body?.getReader();
       await reader?.read();
       await reader?.cancel();
@@ -161,7 +156,6 @@ async function page(count: number): Promise<string> {
   return pageOf(Array.from({ length: count }, (_, index) => ({ id: BigInt(index) })));
 }
 
-function streaming(list: () => AsyncIterable<string>): OrderService {
-  const { limiter } = createShop();
-  return createOrderService({ store: fakeStore({ list }), limiter, authenticate });
+function listing(list: OrderStore['list']): OrderService {
+  return createShop({ store: fakeStore({ list }) }).service;
 }

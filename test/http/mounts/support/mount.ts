@@ -3,13 +3,12 @@ import type { OrderService } from 'store-orders';
 import { listenOnFreePort } from '../../../support/listen.js';
 
 /**
- * A host with hooks and routes of its own, in which the service is mounted in the usual way of the
- * host's framework.
+ * A host in which the service is mounted in the usual way of the host's framework. Each of its
+ * responses has the header fields `X-Host` and `Vary: Origin`. It has the route `/host`, and responds
+ * with 404 to the other paths that the service does not own.
  */
 export interface Mount {
   readonly name: string;
-  /** The headers that the host's hooks set on every response of the host and of the service. */
-  readonly hooks: readonly string[];
   /** Whether the host was configured to trust one proxy, in the framework's own way. */
   readonly trustsProxy?: true;
   /**
@@ -35,14 +34,29 @@ export interface Mounted {
 export async function listening(
   server: Server & { closeAllConnections?(): void },
   scheme: 'http' | 'https' = 'http',
-): Promise<Mounted> {
+): Promise<Mounted & { readonly port: number }> {
   server.unref();
+  const port = await listenOnFreePort(server);
   return {
-    origin: `${scheme}://127.0.0.1:${await listenOnFreePort(server)}`,
+    origin: `${scheme}://127.0.0.1:${port}`,
+    port,
     close: () =>
       new Promise<void>((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections?.();
       }),
   };
+}
+
+export const OF_THE_HOST = 'of the host';
+
+/** Sets the fields of the host. With `next`, it acts as a middleware. */
+export function setHostFields(
+  _request: unknown,
+  response: { setHeader(name: string, value: string): unknown },
+  next?: () => void,
+): void {
+  response.setHeader('X-Host', 'yes');
+  response.setHeader('Vary', 'Origin');
+  next?.();
 }
