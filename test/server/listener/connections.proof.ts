@@ -1,14 +1,18 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
+import { missingEngine, startEngine } from '../../support/postgres-server.js';
+import { skip as skipRedis, startRedis } from '../../support/redis-server.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { until } from '../../support/until.js';
-import { issueKey, run, startServer } from '../support/program.js';
+import { issueKey, startServer } from '../support/program.js';
 import { type Client, connectFrom, KEYED, KEYLESS } from './support/client.js';
+
+const withFiles = (most: number) => ['sh', '-c', `ulimit -n ${most}; exec "$0" "$@"`];
 
 test('if file descriptors run short, the server closes the oldest connections without a valid key, and serves customers', async (t) => {
   const cwd = temporaryDirectory();
-  const under = ['sh', '-c', 'ulimit -n 160; exec "$0" "$@"'];
-  const server = await startServer(t, { cwd, under }, '--no-sample', '--max-connections-per-address', '0');
+  const options = { cwd, under: withFiles(160) };
+  const server = await startServer(t, options, '--no-sample', '--max-connections-per-address', '0');
   const { key } = await issueKey(cwd, 'business');
   const port = Number(new URL(server.url).port);
   const keyed = KEYED.replace('ours', key);
@@ -33,12 +37,38 @@ test('if file descriptors run short, the server closes the oldest connections wi
 });
 
 test('STORE_ORDERS_MAX_CONNECTIONS_PER_ADDRESS limits the connections of an address', async (t) => {
-  const cwd = temporaryDirectory();
   const env = { STORE_ORDERS_MAX_CONNECTIONS_PER_ADDRESS: '2' };
-  const server = await startServer(t, { cwd, env }, '--no-sample');
+  const server = await startServer(t, { cwd: temporaryDirectory(), env }, '--no-sample');
   const port = Number(new URL(server.url).port);
   const clients = await Promise.all(Array.from({ length: 5 }, () => connectFrom(port)));
   await until(() => clients.filter((client) => client.isClosed()).length === 3);
-  const { code, stderr } = await run(['--max-connections-per-address', 'many'], { cwd });
-  assert.deepEqual([code, /--max-connections-per-address: expected a whole number/.test(stderr)], [2, true]);
 });
+
+const skip = missingEngine || skipRedis;
+const engine = skip ? undefined : await startEngine();
+const redis = skip ? undefined : await startRedis();
+after(() => redis?.stop());
+
+for (const workers of ['1', '2']) {
+  test(`with ${workers} workers, the server is ready after floods of more connections than it may have open files`, {
+    skip,
+  }, async (t) => {
+    const env = { DATABASE_URL: engine?.url ?? '', REDIS_URL: `redis://127.0.0.1:${redis?.port}` };
+    const server = await startServer(
+      t,
+      { cwd: temporaryDirectory(), env, under: withFiles(100) },
+      '--workers',
+      workers,
+    );
+    const url = new URL('/readyz', server.url);
+    for (let floods = 0; floods < 2; floods++) {
+      const clients = await Promise.all(Array.from({ length: 300 }, () => connectFrom(Number(url.port))));
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      for (const { socket } of clients) socket.destroy();
+    }
+    const isReady = async () => (await fetch(url, { signal: AbortSignal.timeout(5_000) })).ok;
+    // A worker may need a moment to notice that the connections of the flood are closed.
+    await until(() => isReady().catch(() => false));
+    assert.equal(await server.stop('SIGTERM'), 0);
+  });
+}

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mock, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PLANS } from 'store-orders';
-import { until } from '../../support/until.js';
+import { createDeferred, until } from '../../support/until.js';
 import { connectFrom, KEYED, KEYLESS } from './support/client.js';
 import { listen } from './support/order-server.js';
 
@@ -32,25 +32,19 @@ test('at its limit of connections, the oldest keyless connection of an address g
 });
 
 test('a customer is not keyless while its key is looked up, nor if the process has not seen its key before', async (t) => {
-  let release = () => {};
-  const gate = new Promise<void>((resolve) => {
-    release = resolve;
-  });
+  const lookUp = createDeferred();
   const us = { id: 'us', plan: PLANS.business };
   const { port } = await listen(t, {
     maxConnectionsPerAddress: 2,
     isKnownKey: () => false,
-    authenticate: async (apiKey) => {
-      await gate;
-      return apiKey === 'ours' ? us : undefined;
-    },
+    authenticate: (apiKey) => lookUp.promise.then(() => (apiKey === 'ours' ? us : undefined)),
   });
   const customers = [await connectFrom(port), await connectFrom(port)];
   const statuses = customers.map((customer) => customer.ask(KEYED));
   await sleep(50);
   const duringLookUp = await connectFrom(port);
   await until(() => duringLookUp.isClosed());
-  release();
+  lookUp.resolve();
   assert.deepEqual(await Promise.all(statuses), ['200', '200']);
   const afterLookUp = await connectFrom(port);
   await until(() => afterLookUp.isClosed());
@@ -88,15 +82,8 @@ test('idle connections stay open for 15 s, or for 65 s behind a trusted proxy', 
     [0, 15],
     [1, 65],
   ] as const) {
-    const { server, port } = await listen(t, { trustProxy });
+    const { server, origin } = await listen(t, { trustProxy });
     assert.equal(server.keepAliveTimeout, seconds * 1_000);
-    const response = await fetch(`http://127.0.0.1:${port}/healthz`);
-    assert.equal(response.headers.get('keep-alive'), `timeout=${seconds}`);
-  }
-});
-
-test('an invalid maxConnectionsPerAddress throws an error that names the option', async (t) => {
-  for (const maxConnectionsPerAddress of [-1, 1.5, Number.NaN]) {
-    await assert.rejects(listen(t, { maxConnectionsPerAddress }), /^RangeError: maxConnectionsPerAddr/);
+    assert.equal((await fetch(`${origin}/healthz`)).headers.get('keep-alive'), `timeout=${seconds}`);
   }
 });

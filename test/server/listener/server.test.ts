@@ -1,14 +1,17 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createMemoryOrderStore } from 'store-orders';
+import { assertError, rateLimitOf } from '../../http/support/answer.js';
+import { exchange, open, readAll, readText } from '../../http/support/raw-socket.js';
+import { until } from '../../support/until.js';
 import { KEYED } from './support/client.js';
 import { listen } from './support/order-server.js';
 
 /** A request head without its last line. */
 const HEAD = KEYED.slice(0, -2);
+const CLOSING = `${HEAD}Connection: close\r\n\r\n`;
 
 test('health checks need no key: /healthz reports that the server runs, /readyz whether its backends work', async (t) => {
   let state: 'ok' | 'degraded' | 'unavailable' | Error = 'ok';
@@ -20,11 +23,11 @@ test('health checks need no key: /healthz reports that the server runs, /readyz 
     return [response.status, await response.text()];
   };
   assert.deepEqual(await answer('/healthz'), [200, '{"status":"ok"}']);
-  const ready = (database: string) => `{"status":"ok","backends":{"database":"${database}","quotas":"ok"}}`;
-  assert.deepEqual(await answer('/readyz'), [200, ready('ok')]);
+  for (state of ['ok', 'degraded'] as const) {
+    const ready = `{"status":"ok","backends":{"database":"${state}","quotas":"ok"}}`;
+    assert.deepEqual(await answer('/readyz'), [200, ready]);
+  }
   assert.deepEqual(await answer('/readyz', 'HEAD'), [200, '']);
-  state = 'degraded';
-  assert.deepEqual(await answer('/readyz'), [200, ready('degraded')]);
   for (state of ['unavailable', new Error('secret')] as const) {
     const [status, text] = await answer('/readyz');
     const { message, ...error } = JSON.parse(String(text));
@@ -40,37 +43,27 @@ test('health checks need no key: /healthz reports that the server runs, /readyz 
 });
 
 test('a request with Expect: 100-continue gets its final response at once', async (t) => {
-  const { open } = await listen(t);
-  const socket = await open();
-  socket.write(`${HEAD}Expect: 100-continue\r\nContent-Length: 5\r\n\r\n`);
-  assert.match(await text(socket), /^HTTP\/1\.1 200 OK\r\n/);
+  const { port } = await listen(t);
+  const { answers } = await exchange(port, `${HEAD}Expect: 100-continue\r\nContent-Length: 5\r\n\r\n`);
+  assert.deepEqual([answers.length, answers[0]?.status], [1, 200]);
 });
 
 test('a client that sends no complete request head within 10 s gets a 408 with an Error object', async (t) => {
   const times = ['headersTimeout', 'requestTimeout', 'connectionsCheckingInterval'] as const;
-  const { open } = await listen(t, {}, (server) => {
-    assert.deepEqual(
-      times.map((name) => Reflect.get(server, name)),
-      [10_000, 30_000, 2_000],
-    );
+  const { port } = await listen(t, {}, (server) => {
+    const configured = times.map((name) => Reflect.get(server, name));
+    assert.deepEqual(configured, [10_000, 30_000, 2_000]);
     // The test takes a twentieth of the time with these shorter time-outs.
     for (const name of times) Reflect.set(server, name, Reflect.get(server, name) / 20);
   });
-  const served = await open();
-  served.write(KEYED);
+  const served = open(port, KEYED);
   await once(served, 'data');
-  const slow = await Promise.all(
-    ['', 'GET /v1', HEAD].map(async (sent) => {
-      const socket = await open();
-      socket.write(sent);
-      return text(socket);
-    }),
-  );
-  for (const [index, answer] of slow.entries()) {
-    assert.match(answer, /^HTTP\/1\.1 408 Request Timeout\r\n/);
-    assert.match(answer, new RegExp(`\r\nX-RateLimit-Remaining: ${599 - index}\r\n`));
-    assert.match(answer, /\r\nConnection: close\r\n/);
-    assert.match(answer, /\r\n\r\n\{"code":"request_timeout","message":"[^"]+","status":408\}$/);
+  const slow = await Promise.all(['', 'GET /v1', HEAD].map((sent) => exchange(port, sent)));
+  for (const [index, { answers }] of slow.entries()) {
+    const [answer = assert.fail(), ...others] = answers;
+    assertError(answer, 'request_timeout');
+    assert.deepEqual([others.length, answer.fields.get('connection')], [0, 'close']);
+    assert.equal(rateLimitOf(answer).remaining, 599 - index);
   }
   // A connection that has already got a response is allowed to be idle for longer.
   served.write(KEYED);
@@ -78,89 +71,54 @@ test('a client that sends no complete request head within 10 s gets a 408 with a
   served.destroy();
 });
 
-test('a draining server closes connections without a request, and serves a request that has partly arrived', async (t) => {
-  const { server, open, origin: url } = await listen(t);
-  const silent = await open();
-  const idle = await open();
-  idle.write(KEYED);
-  await once(idle, 'data');
-  const arriving = await open();
-  arriving.write(HEAD);
-  await fetch(`${url}/healthz`);
-
-  const drained = server.drain();
-  await Promise.all([once(silent, 'close'), once(idle, 'close')]);
-  arriving.write('\r\n');
-  const answer = await text(arriving);
-  assert.match(answer, /^HTTP\/1\.1 200 OK\r\n/);
-  assert.match(answer, /\r\nConnection: close\r\n/i);
-  await drained;
-  await assert.rejects(fetch(`${url}/healthz`));
-});
-
-test('a request that arrives just after draining begins is served, on a new connection and on an idle one', async (t) => {
-  const { server, open } = await listen(t);
-  const fresh = await open();
-  const idle = await open();
-  idle.write(KEYED);
-  await once(idle, 'data');
-  const drained = server.drain();
-  for (const socket of [fresh, idle]) {
-    socket.write(KEYED);
-    const answer = await text(socket);
-    assert.match(answer, /^HTTP\/1\.1 200 OK\r\n/);
-    assert.match(answer, /\r\nConnection: close\r\n/i);
+test('a draining server serves requests that have partly arrived or arrive soon, closes connections without one, and is not ready', async (t) => {
+  const { server, port, origin } = await listen(t);
+  async function connected(sent = '') {
+    const socket = open(port, sent);
+    await once(socket, sent === KEYED ? 'data' : 'connect');
+    return socket;
   }
+  const unused = [await connected(), await connected(KEYED)].map(readText);
+  const [fresh, idle, begun] = [await connected(), await connected(KEYED), await connected(HEAD)];
+  const probe = await connected('GET /readyz HTTP/1.1\r\nHost: x\r\n');
+  await fetch(`${origin}/healthz`);
+
+  const texts = [fresh, idle, begun, probe].map(readText);
+  const drained = server.drain();
+  for (const socket of [fresh, idle]) socket.write(KEYED);
+  for (const socket of [begun, probe]) socket.write('\r\n');
+  for (const [index, text] of (await Promise.all(texts)).entries()) {
+    const status = index === 3 ? 503 : 200;
+    assert.match(text, new RegExp(`^HTTP/1.1 ${status} (?:.*\r\n)*Connection: close\r\n`));
+  }
+  assert.deepEqual(await Promise.all(unused), ['', '']);
   await drained;
+  await assert.rejects(fetch(`${origin}/healthz`));
 });
 
 test('a draining server sends all of a long response, however slowly the client reads it', async (t) => {
   const orders = Array.from({ length: 300_000 }, (_, id) => ({ id, petId: 123_456_789, quantity: 1 }));
-  const { server, open } = await listen(t, { store: createMemoryOrderStore(orders) });
-  // The response to HEAD contains the length of the list, so this response arrives only after the
-  // list is serialised.
-  const printing = await open();
-  printing.write(`${HEAD.replace('GET', 'HEAD')}\r\n`);
-  await once(printing, 'data');
-  const socket = await open();
-  socket.write(KEYED);
-  const [head] = await once(socket, 'data');
-  socket.pause();
-  let received = head.length;
+  const { server, port } = await listen(t, { store: createMemoryOrderStore(orders) });
+  const { text: list } = (await exchange(port, CLOSING)).answers[0] ?? assert.fail();
+  assert.ok(list.length > 10_000_000);
+  const requested = once(server, 'request');
+  const socket = open(port, KEYED).pause();
+  const [, response] = await requested;
+  await until(() => response.headersSent);
   const drained = server.drain();
-  await new Promise((resolve) => setTimeout(resolve, 200));
-  assert.equal(socket.readableEnded, false);
-  socket.on('data', (chunk) => {
-    received += chunk.length;
-  });
+  await sleep(700);
+  const received = readAll(socket);
   socket.resume();
-  await once(socket, 'end');
-  const length = Number(/Content-Length: (\d+)/.exec(head.toString('latin1'))?.[1]);
-  const headLength = head.indexOf('\r\n\r\n') + 4;
-  assert.ok(length > 10_000_000);
-  assert.equal(received - headLength, length);
+  assert.ok((await received).answers[0]?.text === list);
   await drained;
 });
 
 test('while the server drains, a connection with an incomplete request is closed after a grace period', async (t) => {
-  const { server, open } = await listen(t);
-  const stuck = await open();
-  stuck.on('error', () => {});
-  stuck.write(HEAD);
-  await sleep(50);
+  const { server, port } = await listen(t);
+  const stuck = readText(open(port, HEAD));
+  await until(async () => (await new Promise((resolve) => server.getConnections((_, n) => resolve(n)))) === 1);
   await server.drain(100);
-  await once(stuck, 'close');
-});
-
-test('/readyz responds with 503 while the server drains', async (t) => {
-  const { server, open } = await listen(t);
-  const socket = await open();
-  socket.write('GET /readyz HTTP/1.1\r\n');
-  await sleep(50);
-  const drained = server.drain();
-  socket.write('Host: x\r\n\r\n');
-  assert.match(await text(socket), /^HTTP\/1\.1 503 /);
-  await drained;
+  assert.equal(await stuck, '');
 });
 
 /** Collects the process warnings during a test. */
@@ -174,12 +132,11 @@ function collectWarnings(t: TestContext): string[] {
 
 test('a failure of the limiter causes one warning, whether orders or documents are asked for', async (t) => {
   const warnings = collectWarnings(t);
-  const { origin } = await listen(t, {
-    limiter: { take: () => Promise.reject(new Error('down')) },
-    corsOrigins: ['*'],
-  });
-  for (const path of ['/v1/store/orders', '/docs', '/openapi.json'])
+  const limiter = { take: () => Promise.reject(new Error('down')) };
+  const { origin } = await listen(t, { limiter, corsOrigins: ['*'] });
+  for (const path of ['/v1/store/orders', '/docs', '/openapi.json']) {
     assert.equal((await fetch(origin + path)).status, 503);
+  }
   assert.deepEqual([warnings.length, /: limiter.take failed: Error: down/.test(warnings[0] ?? '')], [1, true]);
 });
 
@@ -187,11 +144,11 @@ test('a server that trusts no proxy warns once about X-Forwarded-For; a server t
   const warnings = collectWarnings(t);
   const headers = { 'X-Forwarded-For': '198.51.100.7' };
   for (const trustProxy of [1, 0, 0]) {
-    const { origin: url } = await listen(t, { trustProxy });
-    for (let i = 0; i < 2; i++) await (await fetch(`${url}/v1/store/orders`, { headers })).text();
-    await (await fetch(`${url}/v1/store/orders`)).text();
+    const { origin } = await listen(t, { trustProxy });
+    for (const init of [{ headers }, { headers }, {}]) await fetch(`${origin}/v1/store/orders`, init);
     assert.equal(warnings.length, 1 - trustProxy, `trustProxy: ${trustProxy}`);
-    if (trustProxy === 0)
+    if (trustProxy === 0) {
       assert.match(warnings.splice(0).join(), /^StoreOrdersWarning: .*X-Forwarded-For.*--trust-proxy N/);
+    }
   }
 });

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { openStorage } from '../../../../dist/server/storage/open.js';
 import { temporaryDirectory } from '../../../support/temporary-file.js';
 import { startServer } from '../../support/program.js';
-import { attack, type Customer, customer, quantile, residentMiB } from './under-attack.js';
+import { attack, type Customer, residentMiB, startCustomer } from './under-attack.js';
 
 export interface Neighbourhood {
   /** What the strangers do; see attacking-process.ts. */
@@ -45,54 +45,54 @@ export async function besideStrangers(
   const server = await startServer(t, { cwd, env }, '--log', 'events');
   const url = new URL(`${server.url}/store/orders`);
   const customers: Readonly<Record<string, Customer>> = {
-    'open connections': customer(url, () => known, 2, 10),
-    'new connections': customer(url, () => known, 2, 20, true),
-    'unseen keys': customer(url, () => unseen.pop() ?? '', 1, 50, true),
+    'open connections': startCustomer({ url, nextKey: () => known, clients: 2, pauseMs: 10, keepAlive: true }),
+    'new connections': startCustomer({ url, nextKey: () => known, clients: 2, pauseMs: 20, keepAlive: false }),
+    'unseen keys': startCustomer({
+      url,
+      nextKey: () => unseen.pop() ?? '',
+      clients: 1,
+      pauseMs: 50,
+      keepAlive: false,
+    }),
   };
   const stop = () => Promise.all(Object.values(customers).map((customer) => customer.stop()));
   t.after(stop);
 
+  /** Returns what each customer has measured meanwhile. */
   async function measure(during: () => Promise<unknown>) {
     for (const { take } of Object.values(customers)) take();
-    const startMs = performance.now();
-    const figures = await during();
-    const passedS = (performance.now() - startMs) / 1_000;
-    const shares = Object.entries(customers).map(([who, { take }]) => {
-      const latencies = take();
-      return { who, perSecond: latencies.length / passedS, p99: quantile(latencies, 0.99) };
-    });
-    return { figures, shares };
+    await during();
+    return new Map(Object.entries(customers).map(([who, { take }]) => [who, take()]));
   }
 
   await sleep(500);
   const quiet = await measure(() => sleep(seconds * 1_000));
+  for (const [who, { failures }] of quiet) assert.deepEqual(failures, [], who);
   for (const [place, from, count] of [
     ['twenty other addresses', '20', 4 * connections],
     ['the same address', '127.0.0.1', connections],
   ] as const) {
-    const beside = await measure(() => attack(kind, url, seconds, count, from));
+    const attacking = attack(kind, url, seconds, count, from);
+    const beside = await measure(() => attacking);
     const memoryMiB = residentMiB(server.child.pid);
-    t.diagnostic(`${place}: ${memoryMiB.toFixed(0)} MiB; ${JSON.stringify(beside.figures)}`);
+    t.diagnostic(`${place}: ${memoryMiB.toFixed(0)} MiB; ${JSON.stringify(await attacking)}`);
     assert.ok(memoryMiB <= 256, `${memoryMiB} MiB`);
-    for (const [index, { who, perSecond, p99 }] of beside.shares.entries()) {
-      const alone = quiet.shares[index] ?? assert.fail();
+    for (const [who, { perSecond, p99, failures }] of beside) {
+      const alone = quiet.get(who) ?? assert.fail();
       t.diagnostic(
         `${place}, ${who}: ${alone.perSecond.toFixed(0)} → ${perSecond.toFixed(0)} a second ` +
           `(ratio ${(perSecond / alone.perSecond).toFixed(2)}), p99 ${alone.p99.toFixed(1)} → ${p99.toFixed(1)} ms ` +
           `(ratio ${(p99 / alone.p99).toFixed(1)})`,
       );
-      // Other work on the machine would break these bounds, so they hold only where nothing else
-      // runs. Keys that the server has not seen may be refused at the same address; see below.
-      if (process.env['STORE_ORDERS_IDLE'] !== '1' || who === 'unseen keys') continue;
-      assert.ok(p99 <= 500, `${place}, ${who}: ${p99} ms`);
-      assert.ok(perSecond >= alone.perSecond / 2, `${place}, ${who}: ${perSecond} a second`);
-    }
-    for (const [who, { failures }] of Object.entries(customers)) {
       // While strangers use up the limit of an address, a key from there that the server has not
       // seen can be refused without a look-up.
       const isRefusedByLimit = place === 'the same address' && who === 'unseen keys';
       const unexpected = failures.filter((failure) => !(isRefusedByLimit && failure === '429'));
       assert.deepEqual(unexpected, [], `${place}, ${who}`);
+      // Other work on the machine would break these bounds, so they hold only where nothing else runs.
+      if (process.env['STORE_ORDERS_IDLE'] !== '1' || who === 'unseen keys') continue;
+      assert.ok(p99 <= 500, `${place}, ${who}: ${p99} ms`);
+      assert.ok(perSecond >= alone.perSecond / 2, `${place}, ${who}: ${perSecond} a second`);
     }
   }
   await stop();

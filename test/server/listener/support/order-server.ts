@@ -1,5 +1,3 @@
-import { once } from 'node:events';
-import { connect } from 'node:net';
 import type { TestContext } from 'node:test';
 import { createMemoryLimiter, createMemoryOrderStore, PLANS } from 'store-orders';
 import { createOrderServer, type OrderServer, type OrderServerOptions } from 'store-orders/server';
@@ -23,10 +21,5 @@ export async function listen(
   prepare(server);
   const port = await listenOnFreePort(server);
   t.after(() => server.drain(0));
-  async function open() {
-    const socket = connect(port, '127.0.0.1');
-    await once(socket, 'connect');
-    return socket;
-  }
-  return { server, port, open, origin: `http://127.0.0.1:${port}` };
+  return { server, port, origin: `http://127.0.0.1:${port}` };
 }
