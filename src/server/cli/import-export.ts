@@ -35,7 +35,7 @@ export async function importOrders(invocation: Invocation): Promise<CommandResul
   input.on('error', () => {});
   // This has no effect once the orders are being stored. A second signal ends the process.
   process.once('SIGINT', () => void input.destroy(new ImportMistake(undefined, 'interrupted')));
-  const batches = readOrders(input, format, statuses);
+  const batches = readOrders(input.setEncoding('utf8'), format, statuses);
   return withStorage(invocation, (storage) => store(storage, name, batches, invocation.flags.has('replace')), {
     create: true,
   }).finally(removeBar);

