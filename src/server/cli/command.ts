@@ -2,19 +2,19 @@ import { parseArgs } from 'node:util';
 import * as v from 'valibot';
 import { type CommandResult, Misuse } from '../command-result.js';
 import { CONFIG_VARIABLE, type SettingSources } from '../config/read-settings.js';
-import { type SettingName, settingsSchema, settingText, wholeNumber } from '../config/settings.js';
+import { type SettingName, settingsSchema, wholeNumber } from '../config/settings.js';
 
 export interface Command {
   /** The words that the user types, such as `orders import`. */
   readonly name: string;
   /** What the command does. The list of commands shows only the first sentence. */
   readonly summary: string;
-  /** The names of the operands, in the order in which the user types them. All are required. */
-  readonly operands: readonly string[];
+  /** The name of the operand. It is required. Absent if the command takes none. */
+  readonly operand?: string;
   /** The options, by name without dashes. Every command also has `--help` and `--json`. */
   readonly options: Readonly<Record<string, CommandOption>>;
   /** Example command lines for the help text, without the program's name. */
-  readonly examples?: readonly string[];
+  readonly examples: readonly string[];
   run(invocation: Invocation): CommandResult | Promise<CommandResult>;
 }
 
@@ -22,16 +22,17 @@ export interface CommandOption {
   /** The placeholder of the value in the help text. Absent if the option takes no value. */
   readonly value?: string;
   readonly about: string;
-  /** For a setting, only shown in the help text, because `readSettings` applies the default. */
+  /** Only shown in the help text. */
   readonly default?: string;
   /** The environment variable that has the same effect. */
   readonly env?: string;
   readonly isRequired?: true;
 }
 
-/** A call of a command whose operands and options have been checked. */
+/** A call of a command whose operand and options have been checked. */
 export interface Invocation extends SettingSources {
-  readonly operands: readonly string[];
+  /** The operand, or an empty string if the command takes none. */
+  readonly operand: string;
 }
 
 export const PROGRAM = 'store-orders';
@@ -47,7 +48,7 @@ export function optionsOf(command: Command): ReadonlyMap<string, CommandOption> 
   return new Map(Object.entries({ ...command.options, ...COMMON_OPTIONS }));
 }
 
-/** Checks the arguments of a command against its operands and options. Throws a {@link Misuse}. */
+/** Checks the arguments of a command against its operand and options. Throws a {@link Misuse}. */
 export function parseCommand(
   command: Command,
   args: readonly string[],
@@ -59,7 +60,7 @@ export function parseCommand(
     ([name, { value }]) => [name, { type: value === undefined ? 'boolean' : 'string' }] as const,
   );
   // With `strict`, Node.js would name a wrong option only in the text of an error.
-  const { positionals: operands, tokens } = parseArgs({
+  const { positionals, tokens } = parseArgs({
     args: [...args],
     options: Object.fromEntries(types),
     allowPositionals: true,
@@ -78,16 +79,14 @@ export function parseCommand(
     }
     flags.set(name, value ?? true);
   }
-  const missing = command.operands[operands.length];
-  if (missing !== undefined) throw misuse(command, `missing ${missing}`);
-  const [unexpected] = operands.slice(command.operands.length);
+  const operands = command.operand === undefined ? 0 : 1;
+  if (positionals.length < operands) throw misuse(command, `missing ${command.operand}`);
+  const unexpected = positionals[operands];
   if (unexpected !== undefined) throw misuse(command, `unexpected argument${quoted(unexpected)}`);
-  for (const [name, { isRequired, value, default: defaultValue, env }] of options) {
-    if (flags.has(name)) continue;
-    if (isRequired) throw misuse(command, `missing required option --${name} ${value}`);
-    if (defaultValue !== undefined && env === undefined) flags.set(name, defaultValue);
+  for (const [name, { isRequired, value }] of options) {
+    if (isRequired && !flags.has(name)) throw misuse(command, `missing required option --${name} ${value}`);
   }
-  return { flags, operands, environment };
+  return { flags, operand: positionals[0] ?? '', environment };
 }
 
 function unknownOption(command: Command, name: string, rawName: string): Misuse {
@@ -142,7 +141,7 @@ function distance(from: string, to: string): number {
 export function settingOptions(names: readonly SettingName[]): Readonly<Record<string, CommandOption>> {
   const options: Record<string, CommandOption> = {};
   for (const name of names) {
-    const { flag, value, help, env } = settingText(name);
+    const { flag, value, help, env } = settingsSchema.entries[name];
     const defaultValue = value === undefined ? undefined : v.getDefault(settingsSchema.entries[name]);
     options[flag] = {
       about: help,

@@ -7,7 +7,6 @@ import { createTable } from './table.js';
 export const configCommand: Command = {
   name: 'config print',
   summary: 'Shows the settings that serve would use and where each comes from, without passwords.',
-  operands: [],
   options: settingOptions(SETTING_NAMES),
   examples: ['config print', 'config print --config settings.json --json'],
   run: printConfig,

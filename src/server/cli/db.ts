@@ -16,7 +16,6 @@ export const dbCommands: readonly Command[] = [
   {
     name: 'db check',
     summary: 'Checks every page of the database and shows what is in it. Changes nothing.',
-    operands: [],
     options: FILE_OPTIONS,
     examples: ['db check --db shop.db'],
     run: (invocation) => withFile(invocation, check),
@@ -24,18 +23,18 @@ export const dbCommands: readonly Command[] = [
   {
     name: 'db backup',
     summary: 'Copies the database to a new file. A server may keep running and writing.',
-    operands: ['FILE'],
+    operand: 'FILE',
     options: FILE_OPTIONS,
     examples: ['db backup copy.db'],
-    run: (invocation) => withFile(invocation, (file) => backUp(file, invocation.operands[0] ?? '')),
+    run: (invocation) => withFile(invocation, (file) => backUp(file, invocation.operand)),
   },
   {
     name: 'db restore',
     summary: 'Replaces the database with a backup. Stop the server first. A failure leaves the database as it was.',
-    operands: ['BACKUP'],
+    operand: 'BACKUP',
     options: FILE_OPTIONS,
     examples: ['db restore copy.db'],
-    run: (invocation) => withFile(invocation, (file) => restore(invocation.operands[0] ?? '', file)),
+    run: (invocation) => withFile(invocation, (file) => restore(invocation.operand, file)),
   },
 ];
 

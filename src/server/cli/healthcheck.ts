@@ -5,7 +5,6 @@ import { type Command, settingOptions } from './command.js';
 export const healthcheckCommand: Command = {
   name: 'healthcheck',
   summary: 'Asks the server at --host and --port for its health. Exits with 0 if it is healthy, otherwise with 1.',
-  operands: [],
   options: {
     ready: { about: 'ask whether the server is ready for requests (/readyz), not only whether it runs (/healthz)' },
     ...settingOptions(['host', 'port']),

@@ -7,7 +7,7 @@ const EXAMPLES = ['', '--port 3000 --db shop.db', 'orders import orders.ndjson',
 
 /** Returns the help text of one command. */
 export function commandHelp(command: Command): string {
-  const options = [...optionsOf(command)].sort(([, a], [, b]) => Number(b.isRequired ?? 0) - Number(a.isRequired ?? 0));
+  const options = [...optionsOf(command)];
   const rows = options.map(
     ([name, { value, about, isRequired, default: defaultValue, env }]): Row => [
       `--${name}${value === undefined ? '' : ` ${value}`}`,
@@ -17,27 +17,27 @@ export function commandHelp(command: Command): string {
     ],
   );
   const required = options.flatMap(([name, { value, isRequired }]) => (isRequired ? [`--${name} ${value}`] : []));
-  const usage = [PROGRAM, command.name, ...command.operands, ...required, '[options]'].join(' ');
+  const usage = [PROGRAM, command.name, command.operand, ...required, '[options]'].filter(Boolean).join(' ');
   const about = `${PROGRAM} ${command.name}: ${command.summary}`;
-  return [about, `Usage: ${usage}`, `Options:\n${table(rows)}`, ...examples(command.examples)].join('\n\n');
+  return [about, `Usage: ${usage}`, `Options:\n${table(rows)}`, examples(command.examples)].join('\n\n');
 }
 
 /** Returns the help text of the program, or of one group of commands such as `orders`. */
 export function listHelp(commands: readonly Command[], defaultName: string, group?: string): string {
   const rows = commands.map(
-    ({ name, operands, summary }): Row => [
-      [name, ...operands].join(' '),
+    ({ name, operand, summary }): Row => [
+      [name, operand].filter(Boolean).join(' '),
       `${summary.split(/(?<=\.) /)[0]}${name === defaultName ? ' (the default command)' : ''}`,
     ],
   );
   const about = group === undefined ? ABOUT : `${PROGRAM} ${group}: the ${group} commands`;
   const usage = [PROGRAM, ...(group === undefined ? ['[COMMAND]'] : [group, 'COMMAND']), '[options]'].join(' ');
-  const shown = group === undefined ? EXAMPLES : commands.flatMap((command) => command.examples?.slice(0, 1) ?? []);
-  return [about, `Usage: ${usage}`, `Commands:\n${table(rows)}`, ...examples(shown), MORE].join('\n\n');
+  const shown = group === undefined ? EXAMPLES : commands.flatMap((command) => command.examples.slice(0, 1));
+  return [about, `Usage: ${usage}`, `Commands:\n${table(rows)}`, examples(shown), MORE].join('\n\n');
 }
 
-function examples(lines: readonly string[] = []): string[] {
-  return lines.length === 0 ? [] : [`Examples:\n${lines.map((line) => `  ${PROGRAM} ${line}`.trimEnd()).join('\n')}`];
+function examples(lines: readonly string[]): string {
+  return `Examples:\n${lines.map((line) => `  ${PROGRAM} ${line}`.trimEnd()).join('\n')}`;
 }
 
 type Row = readonly [left: string, right: string];

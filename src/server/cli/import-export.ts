@@ -20,7 +20,7 @@ export type Records = ReturnType<Storage['records']>;
 type Format = 'json' | 'csv';
 
 export async function importOrders(invocation: Invocation): Promise<CommandResult> {
-  const [file = '-'] = invocation.operands;
+  const { operand: file } = invocation;
   const statuses = readStatuses(invocation);
   const format = readFormat(invocation, file.endsWith('.csv') ? 'csv' : 'json');
   const name = file === '-' ? 'stdin' : file;

@@ -20,7 +20,6 @@ export const keyCommands: readonly Command[] = [
   {
     name: 'keys create',
     summary: 'Creates an API key and shows it once. Only its digest is stored.',
-    operands: [],
     options: {
       ...PLAN_OPTIONS,
       name: { value: 'NAME', about: 'a name for the key, such as its owner' },
@@ -32,7 +31,6 @@ export const keyCommands: readonly Command[] = [
   {
     name: 'keys list',
     summary: 'Lists all keys with their plans, including revoked keys.',
-    operands: [],
     options: STORAGE_OPTIONS,
     examples: ['keys list --json'],
     run: listKeys,
@@ -40,7 +38,7 @@ export const keyCommands: readonly Command[] = [
   {
     name: 'keys set-plan',
     summary: 'Changes the plan of a key. A running server applies it within a second.',
-    operands: ['KEY_ID'],
+    operand: 'KEY_ID',
     options: { ...PLAN_OPTIONS, ...STORAGE_OPTIONS },
     examples: ['keys set-plan key_0123456789 --plan business'],
     run: setPlan,
@@ -49,7 +47,7 @@ export const keyCommands: readonly Command[] = [
     name: 'keys rotate',
     summary:
       'Replaces a key and shows the new one once. The id, the plan and the used quotas stay the same. A running server refuses the old key within a second.',
-    operands: ['KEY_ID'],
+    operand: 'KEY_ID',
     options: STORAGE_OPTIONS,
     examples: ['keys rotate key_0123456789'],
     run: rotateKey,
@@ -57,7 +55,7 @@ export const keyCommands: readonly Command[] = [
   {
     name: 'keys revoke',
     summary: 'Revokes a key for good. A running server refuses it within a second.',
-    operands: ['KEY_ID'],
+    operand: 'KEY_ID',
     options: STORAGE_OPTIONS,
     examples: ['keys revoke key_0123456789'],
     run: (invocation) => changeKey(invocation, (keys, id) => keys.revoke(id), 'is revoked'),
@@ -76,7 +74,7 @@ function createKey(invocation: Invocation): Promise<CommandResult> {
 
 function rotateKey(invocation: Invocation): Promise<CommandResult> {
   return withStorage(invocation, async ({ keys }) => {
-    const rotated = await keys.rotate(keyIdOf(invocation));
+    const rotated = await keys.rotate(invocation.operand);
     return typeof rotated === 'string' ? unchanged(invocation, rotated) : shownOnce(rotated);
   });
 }
@@ -113,7 +111,7 @@ function changeKey(
   change: (keys: KeyRing, id: string) => Promise<KeyChange>,
   result: string,
 ): Promise<CommandResult> {
-  const id = keyIdOf(invocation);
+  const { operand: id } = invocation;
   return withStorage(invocation, async ({ keys }) => {
     const outcome = await change(keys, id);
     if (outcome !== 'changed') return unchanged(invocation, outcome);
@@ -123,7 +121,7 @@ function changeKey(
 }
 
 function unchanged(invocation: Invocation, outcome: Exclude<KeyChange, 'changed'>): CommandResult {
-  return failed(outcome === 'not_found' ? unknownKey(invocation) : `${keyIdOf(invocation)} is already revoked`);
+  return failed(outcome === 'not_found' ? unknownKey(invocation) : `${invocation.operand} is already revoked`);
 }
 
 /**
@@ -131,15 +129,11 @@ function unchanged(invocation: Invocation, outcome: Exclude<KeyChange, 'changed'
  * the user may have typed an API key.
  */
 export function unknownKey(invocation: Invocation): string {
-  const id = keyIdOf(invocation);
+  const { operand: id } = invocation;
   const advice = `run "${commandLine(invocation, 'keys list')}"`;
   return /^key_[0-9A-Za-z]{1,20}$/.test(id)
     ? `the key ${id} does not exist; ${advice}`
     : `KEY_ID: expected the id of a key, such as key_0123456789; ${advice}`;
-}
-
-export function keyIdOf({ operands }: Invocation): string {
-  return operands[0] ?? '';
 }
 
 function readPlan(invocation: Invocation): KeyPlan {

@@ -6,7 +6,6 @@ export const openApiCommand: Command = {
   name: 'openapi',
   summary: 'Prints the OpenAPI 3.1 document, as the server returns it at /openapi.json.',
   examples: ['openapi > openapi.json', 'openapi --base-path /v2'],
-  operands: [],
   options: settingOptions(['basePath']),
   run(invocation) {
     const { basePath } = readSettings(invocation, ['basePath']).settings;

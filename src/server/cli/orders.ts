@@ -15,7 +15,7 @@ export const orderCommands: readonly Command[] = [
     name: 'orders import',
     summary:
       'Imports orders from a file: one JSON object per line, one JSON array, or CSV. If one is invalid, none is imported.',
-    operands: ['FILE|-'],
+    operand: 'FILE|-',
     options: {
       ...STORAGE_OPTIONS,
       format: { value: 'FORMAT', about: 'json or csv [default: csv if FILE ends in .csv, else json]' },
@@ -28,7 +28,6 @@ export const orderCommands: readonly Command[] = [
   {
     name: 'orders list',
     summary: 'Lists all orders with their status, as a table.',
-    operands: [],
     options: { status: { value: 'STATUS', about: 'list only orders with this status' }, ...STORAGE_OPTIONS },
     examples: ['orders list', 'orders list --status pending'],
     run: (invocation) => withStorage(invocation, (storage) => listOrders(storage, invocation)),
@@ -36,7 +35,6 @@ export const orderCommands: readonly Command[] = [
   {
     name: 'orders export',
     summary: 'Writes all orders with their status: one JSON object per line, or CSV. With --json, one array.',
-    operands: [],
     options: { format: { value: 'FORMAT', about: 'json or csv', default: 'json' }, ...STORAGE_OPTIONS },
     examples: ['orders export > orders.ndjson', 'orders export --format csv > orders.csv'],
     run: exportOrders,
@@ -44,7 +42,7 @@ export const orderCommands: readonly Command[] = [
   {
     name: 'orders show',
     summary: 'Shows one order with its status.',
-    operands: ['ORDER_ID'],
+    operand: 'ORDER_ID',
     options: STORAGE_OPTIONS,
     examples: ['orders show 9007199254740993', 'orders show -- -5'],
     run: (invocation) => withOrderId(invocation, showOrder),
@@ -52,7 +50,7 @@ export const orderCommands: readonly Command[] = [
   {
     name: 'orders cancel',
     summary: 'Cancels a pending order, as a client would.',
-    operands: ['ORDER_ID'],
+    operand: 'ORDER_ID',
     options: STORAGE_OPTIONS,
     examples: ['orders cancel 7'],
     run: (invocation) =>
@@ -61,7 +59,7 @@ export const orderCommands: readonly Command[] = [
   {
     name: 'orders ship',
     summary: 'Marks a pending order as shipped.',
-    operands: ['ORDER_ID'],
+    operand: 'ORDER_ID',
     options: STORAGE_OPTIONS,
     examples: ['orders ship 7'],
     run: (invocation) =>
@@ -102,7 +100,7 @@ function withOrderId(
   invocation: Invocation,
   work: (data: Storage, id: OrderId) => Promise<CommandResult>,
 ): Promise<CommandResult> {
-  const [text = ''] = invocation.operands;
+  const { operand: text } = invocation;
   const id = parseOrderId(text);
   if (id === undefined) {
     throw new Misuse(`ORDER_ID: expected a decimal int64, such as 7, not ${JSON.stringify(text)}`);

@@ -1,12 +1,11 @@
 import { createRequire } from 'node:module';
 import { messageOf } from '../../message-of.js';
 import { type CommandResult, done, failed, Misuse } from '../command-result.js';
+import type { SettingSources } from '../config/read-settings.js';
 import { printable } from '../log/printable.js';
 import { writeText } from '../log/write-text.js';
 import { type Command, nearest, PROGRAM, parseCommand, quoted } from './command.js';
 import { commandHelp, listHelp } from './help.js';
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 const DEFAULT_COMMAND = 'serve';
 
@@ -26,7 +25,7 @@ const GROUPS: ReadonlyMap<string, () => Promise<readonly Command[]>> = new Map([
 const HELP: ReadonlySet<string> = new Set(['--help', '-h']);
 
 /** Runs the program with these arguments and returns its exit code. */
-export async function runProgram(args: readonly string[], environment: Environment): Promise<number> {
+export async function runProgram(args: readonly string[], environment: SettingSources['environment']): Promise<number> {
   const wantsJson = beforeOperands(args).includes('--json');
   let code = 1;
   const result = await runCommand(args, environment).catch((error) => {
@@ -55,7 +54,7 @@ async function printError(message: string): Promise<void> {
   await writeText(process.stderr, `${PROGRAM}: ${lines}\n`);
 }
 
-async function runCommand(args: readonly string[], environment: Environment): Promise<CommandResult> {
+async function runCommand(args: readonly string[], environment: SettingSources['environment']): Promise<CommandResult> {
   if (args[0] === '--version') return version();
   const isHelp = args[0] === 'help';
   const given = isHelp ? args.slice(1) : args;

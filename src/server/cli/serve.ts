@@ -10,7 +10,6 @@ import { type Command, commandLine, type Invocation, settingOptions } from './co
 export const serveCommand: Command = {
   name: 'serve',
   summary: 'Runs the server until SIGTERM or SIGINT. With --json, the log is JSON even on a terminal.',
-  operands: [],
   options: settingOptions(SETTING_NAMES),
   examples: ['serve --port 3000 --db shop.db', 'serve --config settings.json --log events'],
   run: serve,

@@ -2,14 +2,7 @@ import { readFileSync } from 'node:fs';
 import * as v from 'valibot';
 import { JsonSyntaxError, parseJson } from '../../orders/json.js';
 import { Misuse } from '../command-result.js';
-import {
-  isSettingName,
-  SETTING_NAMES,
-  type SettingName,
-  type Settings,
-  settingsSchema,
-  settingText,
-} from './settings.js';
+import { isSettingName, SETTING_NAMES, type SettingName, type Settings, settingsSchema } from './settings.js';
 
 export interface SettingSources {
   /** The options of the command line, by name without dashes. One without a value is `true`. */
@@ -70,17 +63,12 @@ function shown(name: string, value: unknown): string {
 
 function findSettings(given: SettingSources, names: readonly SettingName[]): Map<string, SettingSource> {
   const found = new Map<string, SettingSource>();
-  const find = [
-    (name: SettingName) => fromFlag(name, given),
-    (name: SettingName) => fromVariable(name, given),
-    readFile(given),
-  ];
-  for (const source of find) {
+  for (const find of [fromFlag, fromVariable, readFile(given)]) {
     // `db` and `databaseUrl` both name the storage, so either one overrides both in later sources.
     const hasStorage = found.has('db') || found.has('databaseUrl');
     for (const name of names) {
       const isOverridden = found.has(name) || (hasStorage && (name === 'db' || name === 'databaseUrl'));
-      const one = isOverridden ? undefined : source(name);
+      const one = isOverridden ? undefined : find(name, given);
       if (one !== undefined) found.set(name, one);
     }
     const [file, url] = [found.get('db'), found.get('databaseUrl')];
@@ -92,7 +80,7 @@ function findSettings(given: SettingSources, names: readonly SettingName[]): Map
 }
 
 function fromFlag(name: SettingName, { flags }: SettingSources): SettingSource | undefined {
-  const { flag } = settingText(name);
+  const { flag } = settingsSchema.entries[name];
   const value = flags.get(flag);
   // A flag that takes no value has a name such as `--no-sample`, so it means `false`.
   return value === undefined ? undefined : { value: value === true ? false : value, label: `--${flag}` };
@@ -100,7 +88,7 @@ function fromFlag(name: SettingName, { flags }: SettingSources): SettingSource |
 
 /** An empty variable counts as unset, because scripts unset variables that way. */
 function fromVariable(name: SettingName, { environment }: SettingSources): SettingSource | undefined {
-  const { env } = settingText(name);
+  const { env } = settingsSchema.entries[name];
   const value = environment[env];
   return value === undefined || value === '' ? undefined : { value, label: env };
 }
@@ -129,7 +117,7 @@ function parseFile(path: string, label: string): ReadonlyMap<string, unknown> {
     content = JSON.parse(json);
   } catch (error) {
     if (!(error instanceof JsonSyntaxError)) {
-      throw new Misuse(`${label}: cannot read ${path.includes('://') ? 'the file' : path}; name a JSON file`);
+      throw new Misuse(`${label}: cannot read ${path}; name a JSON file`);
     }
     const { line, column, reason } = error;
     throw new Misuse(`${label}: invalid JSON in ${path}, line ${line} column ${column}: ${reason}`);

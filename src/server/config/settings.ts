@@ -194,7 +194,3 @@ export const SETTING_NAMES: readonly SettingName[] = Object.keys(settingsSchema.
 export function isSettingName(name: string): name is SettingName {
   return Object.hasOwn(settingsSchema.entries, name);
 }
-
-export function settingText(name: SettingName): SettingText {
-  return settingsSchema.entries[name];
-}

@@ -3,7 +3,7 @@ import { describePlan } from '../../keys/key-plan.js';
 import type { KeyRecord } from '../../keys/key-record.js';
 import type { QuotaAdmin } from '../../quotas/admin.js';
 import type { Command, Invocation } from '../command.js';
-import { listQuotas } from './list.js';
+import { DEFAULT_LIMIT, listQuotas } from './list.js';
 import { isoTime, readQuota } from './quota-view.js';
 import { QUOTA_OPTIONS, withKey } from './with-quotas.js';
 
@@ -11,7 +11,7 @@ export const quotaCommands: readonly Command[] = [
   {
     name: 'quota show',
     summary: 'Shows the remaining quotas of a key and whether it is banned. The figures may be half a second old.',
-    operands: ['KEY_ID'],
+    operand: 'KEY_ID',
     options: QUOTA_OPTIONS,
     examples: ['quota show key_0123456789'],
     run: (invocation) => withKey(invocation, showQuota),
@@ -19,7 +19,7 @@ export const quotaCommands: readonly Command[] = [
   {
     name: 'quota reset',
     summary: 'Restores the full quotas of a key and lifts its ban. A running server applies it within a second.',
-    operands: ['KEY_ID'],
+    operand: 'KEY_ID',
     options: QUOTA_OPTIONS,
     examples: ['quota reset key_0123456789'],
     run: (invocation) => withKey(invocation, resetQuota),
@@ -27,9 +27,8 @@ export const quotaCommands: readonly Command[] = [
   {
     name: 'quota list',
     summary: 'Lists the keys nearest their limit, banned keys first. Omits keys with full quotas.',
-    operands: [],
     options: {
-      limit: { value: 'N', about: 'list at most N keys', default: '20' },
+      limit: { value: 'N', about: 'list at most N keys', default: `${DEFAULT_LIMIT}` },
       ...QUOTA_OPTIONS,
     },
     examples: ['quota list', 'quota list --limit 100 --json'],
@@ -41,7 +40,7 @@ export const banCommands: readonly Command[] = [
   {
     name: 'ban set',
     summary: 'Bans a key for a time. Its quotas do not change. A running server applies it within a second.',
-    operands: ['KEY_ID'],
+    operand: 'KEY_ID',
     options: {
       for: { value: 'TIME', about: 'how long, such as 90s, 10m, 2h or 7d', isRequired: true },
       ...QUOTA_OPTIONS,
@@ -52,7 +51,7 @@ export const banCommands: readonly Command[] = [
   {
     name: 'ban lift',
     summary: 'Lifts the ban of a key. Its quotas do not change. A running server applies it within a second.',
-    operands: ['KEY_ID'],
+    operand: 'KEY_ID',
     options: QUOTA_OPTIONS,
     examples: ['ban lift key_0123456789'],
     run: (invocation) => withKey(invocation, liftBan),

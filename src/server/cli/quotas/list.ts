@@ -3,19 +3,13 @@ import type { KeyRecord } from '../../keys/key-record.js';
 import type { QuotaAdmin } from '../../quotas/admin.js';
 import { countOf, type Invocation } from '../command.js';
 import { createTable } from '../table.js';
-import { readQuota, type ShownQuota, type ShownWindow } from './quota-view.js';
+import { readQuota, type ShownWindow } from './quota-view.js';
 import { withQuotas } from './with-quotas.js';
 
-interface Row {
-  readonly quota: ShownQuota;
-  /** The name of the key, in quotes. */
-  readonly name: string;
-  /** The window with the smallest ratio of remaining requests to its quota. */
-  readonly scarcest: ShownWindow;
-  /** That ratio, or -1 if the key is banned. */
-  readonly left: number;
-}
+type Row = Awaited<ReturnType<typeof readRow>>;
 
+/** How many keys are listed without `--limit`. */
+export const DEFAULT_LIMIT = 20;
 /** How many keys are read at the same time. */
 const AT_ONCE = 100;
 
@@ -24,7 +18,7 @@ const AT_ONCE = 100;
  * beginning with those nearest to their limit.
  */
 export function listQuotas(invocation: Invocation): Promise<CommandResult> {
-  const limit = countOf(invocation, 'limit');
+  const limit = countOf(invocation, 'limit') ?? DEFAULT_LIMIT;
   return withQuotas(invocation, async (admin, ring) => {
     const keys = (await ring.list()).filter(({ revokedAt }) => revokedAt === undefined);
     const rows: Row[] = [];
@@ -41,7 +35,11 @@ export function listQuotas(invocation: Invocation): Promise<CommandResult> {
   });
 }
 
-async function readRow(admin: QuotaAdmin, key: KeyRecord): Promise<Row> {
+/**
+ * Reads the quotas of a key. Its scarcest window has the smallest ratio of remaining requests to its
+ * quota. `left` is that ratio, or -1 if the key is banned.
+ */
+async function readRow(admin: QuotaAdmin, key: KeyRecord) {
   const quota = await readQuota(admin, key);
   const ratio = ({ remaining, quota }: ShownWindow) => remaining / quota;
   // Every plan has at least one window.

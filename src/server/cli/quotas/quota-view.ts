@@ -2,10 +2,9 @@ import { toPlan } from '../../keys/key-plan.js';
 import type { KeyRecord } from '../../keys/key-record.js';
 import type { QuotaAdmin } from '../../quotas/admin.js';
 
-/** The quotas of a key, as `--json` prints them. */
-export type ShownQuota = Awaited<ReturnType<typeof readQuota>>;
-export type ShownWindow = ShownQuota['windows'][number];
+export type ShownWindow = Awaited<ReturnType<typeof readQuota>>['windows'][number];
 
+/** Returns the quotas of a key, as `--json` prints them. */
 export async function readQuota(admin: QuotaAdmin, { id, plan }: KeyRecord) {
   const { windows, verdict, nowMs, retryAfterMs, utcOffsetMs } = await admin.peek(id, toPlan(plan), 0);
   return {
