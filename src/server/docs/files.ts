@@ -54,18 +54,12 @@ function asset(type: string, path: string): DocsFile {
   return docsFile(type, () => readFile(new URL(path, dist), 'utf8'));
 }
 
-/** Returns a file whose content is created at the first request, and never changes. */
+/** Returns a file whose content is created at the first request, and then never changes. */
 function docsFile(type: string, content: () => Promise<string>): DocsFile {
-  let representations: Promise<Representations> | undefined;
+  let representations: Representations | undefined;
   return async (request) => {
-    representations ??= content()
-      .then((text) => represent(type, text))
-      .catch((error) => {
-        // The next request tries again.
-        representations = undefined;
-        throw error;
-      });
-    return (await representations)(request);
+    representations ??= represent(type, await content());
+    return representations(request);
   };
 }
 

@@ -1,15 +1,12 @@
 import { byId, duration, make } from './dom.js';
 
-interface QuotaWindow {
-  readonly name: string;
-  readonly quota: number;
-  readonly remaining: number;
-  /** When the window resets, as a value of `performance.now()`. */
-  readonly resetAtMs: number;
-}
+type QuotaWindow = ReturnType<typeof readWindows>[number];
 
-/** Reads the windows from the fields `RateLimit` and `RateLimit-Policy` of the IETF draft. */
-function readWindows(headers: Headers): readonly QuotaWindow[] {
+/**
+ * Reads the windows from the fields `RateLimit` and `RateLimit-Policy` of the IETF draft. A reset is
+ * a value of `performance.now()`.
+ */
+function readWindows(headers: Headers) {
   const nowMs = performance.now();
   const policies = (headers.get('RateLimit-Policy') ?? '').matchAll(/"([^"]+)";q=(\d+)/g);
   const quotas = new Map(Array.from(policies, ([, name, quota]) => [name, Number(quota)]));
