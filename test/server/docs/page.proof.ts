@@ -1,19 +1,11 @@
 import assert from 'node:assert/strict';
-import { after, before, suite, test } from 'node:test';
-import { type Browser, launch, withoutBrowser } from './support/browser.js';
-import { DESKTOP, openPage } from './support/opened-page.js';
+import { test } from 'node:test';
+import { DESKTOP, suiteInBrowser } from './support/opened-page.js';
 
-let browser: Browser;
-
-suite('the documentation page', { skip: withoutBrowser }, () => {
-  before(async () => {
-    browser = await launch();
-  });
-  after(() => browser.close());
-
+suiteInBrowser('the documentation page', (openPage) => {
   test('the page sends no request until the user does', async (t) => {
     const asked: string[] = [];
-    const { page } = await openPage(t, browser);
+    const { page } = await openPage(t);
     page.on('request', (request) => {
       const { pathname } = new URL(request.url());
       if (!pathname.startsWith('/docs')) asked.push(pathname);
@@ -23,7 +15,7 @@ suite('the documentation page', { skip: withoutBrowser }, () => {
   });
 
   test('the page shows the orders in a table and as indented JSON, with exact ids', async (t) => {
-    const { page, text, list } = await openPage(t, browser);
+    const { page, text, list } = await openPage(t);
     await list('key-1');
     const listed = await text();
     assert.match(listed, /200 OK[\s\S]*4 orders\s/);
@@ -46,15 +38,14 @@ suite('the documentation page', { skip: withoutBrowser }, () => {
   });
 
   test('the Cancel button of a row cancels only the order of that row, after a confirmation', async (t) => {
-    const { page, store, list } = await openPage(t, browser);
+    const { page, store, list, cancel } = await openPage(t);
     await list('key-1');
     await page.locator('[aria-label="Cancel order 9007199254740993"]').click();
     assert.match(await page.locator('#confirm').innerText(), /Cancel order 9007199254740993\?/);
     await page.locator('#confirm button[value=keep]').click();
     assert.equal(store.get(9007199254740993n)?.status, 'pending');
 
-    await page.locator('[aria-label="Cancel order 9007199254740993"]').click();
-    await page.locator('#confirm button[value=cancel]').click();
+    await cancel('9007199254740993');
     const done = page.locator('[aria-label="Cancel order 9007199254740993: 204 No Content"]');
     await done.waitFor();
     assert.equal(store.get(9007199254740992n)?.status, 'pending');
@@ -64,10 +55,9 @@ suite('the documentation page', { skip: withoutBrowser }, () => {
   });
 
   test('if an order cannot be cancelled, the page explains the reason below the row of the order', async (t) => {
-    const { page, list } = await openPage(t, browser);
+    const { page, list, cancel } = await openPage(t);
     await list('key-1');
-    await page.locator('[aria-label="Cancel order 1"]').click();
-    await page.locator('#confirm button[value=cancel]').click();
+    await cancel('1');
     const refused = page.locator('tr:has([aria-label="Cancel order 1: 409 Conflict"]) + .refusal');
     assert.equal(
       await refused.innerText(),
@@ -77,7 +67,7 @@ suite('the documentation page', { skip: withoutBrowser }, () => {
   });
 
   test('the page always shows how much of each quota is left', async (t) => {
-    const { page, list } = await openPage(t, browser);
+    const { page, list } = await openPage(t);
     await list('key-1');
     const quota = () => page.locator('#quota').innerText();
     assert.match(
@@ -99,7 +89,7 @@ suite('the documentation page', { skip: withoutBrowser }, () => {
   });
 
   test('after a 429, the page counts down the wait, and sends no request until the wait is over', async (t) => {
-    const { page, text, list } = await openPage(t, browser);
+    const { page, text, list } = await openPage(t);
     for (let i = 0; i < 6; i++) {
       await list('key-1');
       await page.locator(`#answer .status.${i < 5 ? 'good' : 'bad'}`).waitFor();
@@ -118,7 +108,7 @@ suite('the documentation page', { skip: withoutBrowser }, () => {
   });
 
   test('the page can be used with the keyboard alone, and shows which element has the focus', async (t) => {
-    const { page, store } = await openPage(t, browser);
+    const { page, store } = await openPage(t);
     const focused = () => page.evaluate<string>('document.activeElement.id || document.activeElement.ariaLabel');
     const tabTo = async (name: string) => {
       for (let i = 0; (await focused()) !== name; i++) {
@@ -162,7 +152,7 @@ suite('the documentation page', { skip: withoutBrowser }, () => {
   });
 
   test('the page explains each error, and links to the documentation of the error code', async (t) => {
-    const { page, text } = await openPage(t, browser);
+    const { page, text } = await openPage(t);
     await page.locator('#list').click();
     await page.locator('#answer .bad').waitFor();
     assert.match(await text(), /401 Unauthorized[\s\S]*missing_api_key The API key is missing\./);
@@ -184,7 +174,7 @@ suite('the documentation page', { skip: withoutBrowser }, () => {
   });
 
   test('the page reports that a key cannot be sent in a header field, that no response came, and that the response is not a list', async (t) => {
-    const { page, text, goOffline } = await openPage(t, browser);
+    const { page, text, goOffline } = await openPage(t);
     await page.locator('#key').fill('ключ');
     await page.locator('#list').click();
     await page.locator('#answer .note').waitFor();
@@ -200,7 +190,7 @@ suite('the documentation page', { skip: withoutBrowser }, () => {
 
   test('if the list is very long, the page shows only the first 100 orders', async (t) => {
     const long = Array.from({ length: 200_000 }, (_, id) => ({ id: BigInt(id), shipDate: '",{"' }));
-    const { page, text, list } = await openPage(t, browser, DESKTOP, () => long);
+    const { page, text, list } = await openPage(t, DESKTOP, () => long);
     await list('key-1');
     const listed = await text();
     assert.match(listed, /The first 100 orders/);

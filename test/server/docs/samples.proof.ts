@@ -1,17 +1,15 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, suite, test } from 'node:test';
+import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { without } from '../../support/installed.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
-import { type Browser, launch, type Page, withoutBrowser } from './support/browser.js';
-import { openPage } from './support/opened-page.js';
+import type { Page } from './support/browser.js';
+import { suiteInBrowser } from './support/opened-page.js';
 
 const ID = 9007199254740993n;
-
-let browser: Browser;
 
 async function copySample(page: Page, operation: 'listOrders' | 'cancelOrder', language: string): Promise<string> {
   await page.locator(`#${operation} label:text-is("${language}")`).click();
@@ -30,24 +28,17 @@ const PROGRAMS: Readonly<Record<string, readonly [program: string, ...parameters
   Python: ['python3', 'sample.py'],
 };
 
-const environment = (apiKey: string) => ({ ...process.env, API_KEY: apiKey });
-
-suite('the request samples of the documentation page', { skip: withoutBrowser }, () => {
-  before(async () => {
-    browser = await launch();
-  });
-  after(() => browser.close());
-
+suiteInBrowser('the request samples of the documentation page', (openPage) => {
   for (const [language, [program, ...parameters]] of Object.entries(PROGRAMS)) {
     const skip = without(program);
     test(`a copied sample lists and cancels orders with exact ids: ${language}`, { skip }, async (t) => {
-      const { page, store } = await openPage(t, browser);
+      const { page, store } = await openPage(t);
       const cwd = temporaryDirectory();
       const file = join(cwd, parameters.at(-1) ?? '');
       const run = async (sample: string) => {
         writeFileSync(file, sample);
-        const { stdout, stderr } = await promisify(execFile)(program, parameters, { cwd, env: environment('key-1') });
-        rmSync(file);
+        const env = { ...process.env, API_KEY: 'key-1' };
+        const { stdout, stderr } = await promisify(execFile)(program, parameters, { cwd, env });
         return stdout + stderr;
       };
       assert.match(await run(await copySample(page, 'listOrders', language)), /\b9007199254740993\b/);
@@ -58,7 +49,7 @@ suite('the request samples of the documentation page', { skip: withoutBrowser },
   }
 
   test('a language chosen for the sample of one operation, even by keyboard, applies to the samples of both operations', async (t) => {
-    const { page } = await openPage(t, browser);
+    const { page } = await openPage(t);
     await page.locator('#listOrders label:text-is("curl")').click();
     await page.keyboard.press('ArrowRight');
     for (const operation of ['listOrders', 'cancelOrder']) {

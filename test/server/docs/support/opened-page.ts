@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { TestContext } from 'node:test';
+import { after, before, suite, type TestContext } from 'node:test';
 import {
   createMemoryLimiter,
   createMemoryOrderStore,
@@ -10,7 +10,7 @@ import {
 } from 'store-orders';
 import { createOrderServer } from 'store-orders/server';
 import { listenOnFreePort } from '../../../support/listen.js';
-import type { Browser, ContextOptions, Page } from './browser.js';
+import { type Browser, type ContextOptions, launch, type Page, withoutBrowser } from './browser.js';
 
 export const DESKTOP: ContextOptions = {
   viewport: { width: 1_280, height: 900 },
@@ -28,25 +28,40 @@ const ORDERS = [
   { id: 2n ** 63n - 1n },
 ];
 
-export interface OpenedPage {
+interface OpenedPage {
   readonly page: Page;
-  readonly origin: string;
   readonly store: ReturnType<typeof createMemoryOrderStore>;
   /** Enters a key, requests the list and waits for its response. */
   list(apiKey: string): Promise<void>;
+  /** Cancels the order with this id by the button of its row. */
+  cancel(id: string): Promise<void>;
   /** Returns the text that the page shows for the latest response. */
   text(): Promise<string>;
   goOffline(): Promise<void>;
+}
+
+type OpenPage = (t: TestContext, options?: ContextOptions, list?: OrderStore['list']) => Promise<OpenedPage>;
+
+/** Defines tests that open the documentation page. All of them use one browser. */
+export function suiteInBrowser(name: string, define: (openPage: OpenPage) => void): void {
+  suite(name, { skip: withoutBrowser }, () => {
+    let browser: Browser;
+    before(async () => {
+      browser = await launch();
+    });
+    after(() => browser.close());
+    define((t, options = DESKTOP, list) => openPage(t, browser, options, list));
+  });
 }
 
 /**
  * Opens the page of a new server. The test fails if the page requests another origin, or writes to
  * the console.
  */
-export async function openPage(
+async function openPage(
   t: TestContext,
   browser: Browser,
-  options: ContextOptions = DESKTOP,
+  options: ContextOptions,
   list?: OrderStore['list'],
 ): Promise<OpenedPage> {
   const store = createMemoryOrderStore(ORDERS);
@@ -79,12 +94,15 @@ export async function openPage(
   await page.goto(`${origin}/docs`);
   return {
     page,
-    origin,
     store,
     async list(apiKey) {
       await page.locator('#key').fill(apiKey);
       await page.locator('#list').click();
       await page.locator('#answer details').first().waitFor();
+    },
+    async cancel(id) {
+      await page.locator(`[aria-label="Cancel order ${id}"]`).click();
+      await page.locator('#confirm button[value=cancel]').click();
     },
     text: () => page.locator('#answer').innerText(),
     goOffline: () => context.setOffline(true),
