@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openSqliteDatabase } from 'store-orders/sqlite';
@@ -51,43 +51,6 @@ test('the help shows groups, the default command, the usage, and the defaults, v
   assert.match(await output('--version'), /^\d+\.\d+\.\d+\S*\n$/);
 });
 
-/**
- * A Node.js option that makes the program print the name of each of its own modules to stderr when
- * it loads the module.
- */
-const NAMES_MODULES = `--import=${moduleOf(`
-  import { register } from 'node:module';
-  register(${JSON.stringify(
-    moduleOf(`
-      import { writeSync } from 'node:fs';
-      export async function load(url, context, next) {
-        if (url.includes('/dist/')) writeSync(2, url.split('/dist/')[1] + '\\n');
-        return next(url, context);
-      }`),
-  )});`)}`;
-
-function moduleOf(code: string): string {
-  return `data:text/javascript,${encodeURIComponent(code)}`;
-}
-
-test('a command loads no modules that only other commands need, so that a server starts soon', async () => {
-  const { run } = programIn({ env: { NODE_OPTIONS: NAMES_MODULES } });
-  for (const [command, spared] of [
-    ['keys list', /^server\/(?:cli\/(?:orders|db|serve|quotas)|process|docs|listener\/server)|postgres|redis\/limiter/],
-    [
-      'serve --host absent.invalid',
-      /^server\/(?:cli\/(?:orders|keys|db|quotas)|docs\/page|metrics)|openapi|postgres|redis/,
-    ],
-  ] as const) {
-    const loaded = (await run(command)).stderr.split('\n');
-    assert.ok(loaded.includes('server/cli/program.js'), `${loaded}`);
-    assert.deepEqual(
-      loaded.filter((name) => spared.test(name)),
-      [],
-    );
-  }
-});
-
 test('if the arguments are wrong, the program prints one sentence and exits 2', async () => {
   const { misuse } = programIn();
   const rows: readonly (readonly [args: string, says: string])[] = [
@@ -111,7 +74,7 @@ test('if the arguments are wrong, the program prints one sentence and exits 2', 
   for (const [args, says] of rows) assert.equal(await misuse(args), says);
 });
 
-test('if the database is missing, a command prints a message, exits 1 and does not create the database', async () => {
+test('if the database or its directory is missing, a command prints a message, exits 1 and creates nothing', async () => {
   const { failure, cwd } = programIn();
   for (const command of [
     ...['orders list', 'orders show 1', 'orders ship 1', 'keys list', 'keys revoke key_a', 'quota show key_a'],
@@ -120,6 +83,12 @@ test('if the database is missing, a command prints a message, exits 1 and does n
     assert.equal(
       await failure(`${command} --db absent.db`),
       'there is no database absent.db; check --db, or start the server to create it',
+    );
+  }
+  for (const command of ['keys create --plan free', 'serve --port 0']) {
+    assert.match(
+      await failure(`${command} --db absent/new.db`),
+      /^cannot create the database absent\/new\.db; check that its directory exists/,
     );
   }
   assert.deepEqual(readdirSync(cwd), []);
@@ -158,24 +127,4 @@ test('if the database fails, a command prints one line and exits 1', async () =>
   database.exec("CREATE TRIGGER full BEFORE INSERT ON keys BEGIN SELECT RAISE(ABORT, 'the disk is full'); END");
   database.close();
   assert.equal(await failure('keys create --plan free'), 'cannot use store-orders.db: the disk is full');
-});
-
-test('a command refuses a file that does not belong to this program, and leaves the file unchanged', async () => {
-  const { failure, cwd } = programIn();
-  const foreign = openSqliteDatabase(join(cwd, 'foreign.db'));
-  foreign.exec('CREATE TABLE cats (name TEXT)');
-  foreign.close();
-  writeFileSync(join(cwd, 'text.db'), 'no database at all, '.repeat(100));
-  mkdirSync(join(cwd, 'directory.db'));
-  for (const [file, says] of [
-    ['foreign.db', /^cannot (open|read) foreign\.db: .*holds other tables/],
-    ['text.db', /^cannot (open|read) text\.db: /],
-    ['directory.db', /^cannot (open|read) directory\.db: /],
-    ['absent/new.db', /^cannot create the database absent\/new\.db; check that its directory exists/],
-  ] as const) {
-    for (const command of ['keys create --plan free', 'serve --port 0']) {
-      assert.match(await failure(`${command} --db ${file}`), says);
-    }
-  }
-  assert.deepEqual(readdirSync(cwd).sort(), ['directory.db', 'foreign.db', 'text.db']);
 });

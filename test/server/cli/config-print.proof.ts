@@ -36,10 +36,3 @@ test('config print never shows a user, a password or a parameter of a URL', asyn
     }
   }
 });
-
-test('config print refuses the settings that serve refuses', async () => {
-  assert.match(
-    await programIn().misuse('config print --port x'),
-    /^--port: expected a whole number from 0 to 65535, or .*, not "x"$/,
-  );
-});

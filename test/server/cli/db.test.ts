@@ -81,15 +81,6 @@ test('db check and db backup report a damaged file and what to do, and db backup
   assert.ok(readFileSync(join(cwd, 'store-orders.db')).equals(damaged));
 });
 
-test('db check and db backup refuse an empty file', async () => {
-  const { cwd, failure } = programIn();
-  writeFileSync(join(cwd, 'store-orders.db'), '');
-  for (const command of ['db check', 'db backup copy.db']) {
-    assert.equal(await failure(command), 'store-orders.db has no tables; start a server on it to create them');
-  }
-  assert.deepEqual(readdirSync(cwd), ['store-orders.db']);
-});
-
 test('db check and db backup accept a database that the library created, although it lacks the tables of the program', async () => {
   const { cwd, output } = programIn();
   const store = openSqliteOrderStore(join(cwd, 'store-orders.db'));

@@ -72,18 +72,6 @@ describe('the program with a PostgreSQL database', { skip: missingEngine }, asyn
     );
   });
 
-  test('the keys commands work with PostgreSQL as with a SQLite file', async () => {
-    const { output, json, failure } = await newDatabase();
-    const { id } = Object(await json('keys create --plan pro --name Ann'));
-    assert.match(await output('keys list'), /\nkey_\w{10} {2}\S+Z {2}pro +"Ann"\n$/);
-    assert.equal(
-      await output(`keys set-plan ${id} --plan enterprise --per-day 9`),
-      `${id} now has the plan enterprise, 9 per day\n`,
-    );
-    assert.equal(await output(`keys revoke ${id}`), `${id} is revoked\n`);
-    assert.equal(await failure(`keys revoke ${id}`), `${id} is already revoked`);
-  });
-
   test('several processes that start together on an empty database create the tables only once', async () => {
     const { output } = await newDatabase();
     await Promise.all(Array.from({ length: 4 }, () => output('keys create --plan free')));
@@ -121,21 +109,16 @@ describe('the program with a PostgreSQL database', { skip: missingEngine }, asyn
     const withUser = url.replace('postgres@', `ann:${WRITTEN}@`);
     const rows: readonly (readonly [url: string, code: number, says: RegExp])[] = [
       [withUser, 1, /cannot open the database postgres:\/\/%2F\S+: password authentication failed for user "ann"/],
-      [`${withUser}x`.replace('test', 'absent'), 1, /cannot open the database postgres:\/\//],
       [
-        `postgres://ann:${WRITTEN}@127.0.0.1:1/shop`,
+        `postgres://ann:${WRITTEN}@localhost:1/shop`,
         1,
-        /database postgres:\/\/127\.0\.0\.1:1\/shop: connect ECONNREFUSED/,
+        /database postgres:\/\/localhost:1\/shop: connect ECONNREFUSED/,
       ],
-      [`postgres://ann:${WRITTEN}@localhost:1/shop`, 1, /database postgres:\/\/localhost:1\/shop: .*ECONNREFUSED/],
       [`postgres://absent.invalid/shop?user=ann&password=${WRITTEN}`, 1, /postgres:\/\/absent\.invalid:5432\/shop: /],
       [`postgres://ann:${WRITTEN}@localhost/shop?sslcert=/absent`, 1, /cannot open the database of this URL: ENOENT/],
       [`postgres://ann:${PASSWORD}@localhost/shop`, 2, /--database-url: expected a URL such as/],
-      [`postgres://ann:1/${WRITTEN}@localhost/shop`, 2, /--database-url: expected a URL such as/],
       [`postgres://ann:1?${WRITTEN}@localhost/shop`, 2, /--database-url: expected a URL such as/],
       [`postgres://ann:1#${WRITTEN}@localhost/shop`, 2, /--database-url: expected a URL such as/],
-      [`postgres://ann:${WRITTEN}@localhost:99999/shop`, 2, /--database-url: expected a URL such as/],
-      [`mysql://ann:${WRITTEN}@localhost/shop`, 2, /--database-url: expected a URL such as/],
     ];
     for (const [url, code, says] of rows) {
       const answer = await run(['keys', 'list', '--json', '--database-url', url], { cwd });
