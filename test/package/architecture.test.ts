@@ -95,18 +95,30 @@ test('the listener imports only the files OF_LISTENER of http', () => {
   }
 });
 
-test('no file imports the index.ts of its own folder or of an enclosing folder', () => {
-  for (const [file, imported] of imports) {
-    const face = imported.find((path) => path.endsWith('/index.ts') && file.startsWith(`${posix.dirname(path)}/`));
-    assert.equal(face, undefined, file);
-  }
-});
-
 test('the memory limiter imports neither packages nor modules of Node.js', () => {
   for (const [file] of imports) {
     if (!file.startsWith('src/limits/') || file.startsWith('src/limits/redis/')) continue;
     assert.doesNotMatch(readFileSync(`${root}/${file}`, 'utf8'), /^import .*from '[^.]/m, file);
   }
+});
+
+/** Parts of the program that a server does not need before it responds to its first request. */
+const LAZY =
+  /^src\/(?:server\/(?:docs\/page|metrics\/metrics\.|cli\/(?:orders|keys|db|quotas))|http\/openapi|.*(?:postgres|redis)\/)/;
+
+test('a start of the server loads no modules of other commands, of other backends or of the documentation', () => {
+  const loaded = new Set(['src/server/main.ts', 'src/server/cli/serve.ts', 'src/server/process/run-server.ts']);
+  for (const file of loaded) {
+    const text = readFileSync(`${root}/${file}`, 'utf8');
+    for (const [, path = ''] of text.matchAll(/^(?:import|export) (?!type)[^;']*from '(\.[^']+)';/gm)) {
+      loaded.add(posix.join(posix.dirname(file), path).replace(/\.js$/, '.ts'));
+    }
+  }
+  assert.ok(loaded.has('src/orders/sqlite/store.ts'), 'follows imports');
+  assert.deepEqual(
+    [...loaded].filter((file) => LAZY.test(file)),
+    [],
+  );
 });
 
 test('there are no circular imports, not even of types', () => {
