@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, suite, test } from 'node:test';
+import { suite, test } from 'node:test';
 import type { OrderServiceOptions, ReplyMessage } from 'store-orders';
 import { fakeStore } from '../support/fake-store.js';
 import { assertError, rateLimitOf } from './support/answer.js';
@@ -9,14 +9,6 @@ import { type Ask, core, WAYS, withShop } from './support/ways.js';
 
 const SECRET = 'connect ECONNREFUSED /var/run/db.sock: SELECT * FROM orders WHERE key = business-key';
 const failure = new Error(SECRET);
-
-const unhandled: unknown[] = [];
-const onUnhandled = (reason: unknown) => void unhandled.push(reason);
-process.on('unhandledRejection', onUnhandled);
-after(() => {
-  process.off('unhandledRejection', onUnhandled);
-  assert.deepEqual(unhandled, []);
-});
 
 /** Creates a thenable that is not a promise: its `then` returns nothing. */
 function thenable(settle: (resolve: (value: unknown) => void, reject: (reason: unknown) => void) => void) {

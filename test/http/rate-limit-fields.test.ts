@@ -130,30 +130,6 @@ test('during a ban, X-RateLimit-* stay the same, and RateLimit reports the token
   assert.equal((await ask(shop)).status, 200);
 });
 
-test('responses announce the end of a ban even if the key has not used its quotas', async () => {
-  const shop = shopWith(PLANS.free);
-  shop.limiter.ban('owner', 90_000);
-  const passesAt = secondsOf(shop) + 90;
-  for (const afterMs of [0, 1_000, 50_000, 38_000]) {
-    shop.clock.advance(afterMs);
-    const { xRateLimit, windows } = await ask(shop);
-    assert.deepEqual(xRateLimit, [60, 0, passesAt]);
-    assert.deepEqual(windows, { minute: { r: 60, t: 60 }, day: { r: 1_000, t: DAY } });
-  }
-});
-
-test('if a used-up window ends later than the ban, X-RateLimit-Reset and Retry-After announce the end of the window', async () => {
-  const shop = shopWith(planOf(perMinute(60), perDay(2)));
-  for (let n = 0; n < 2; n++) await ask(shop);
-  shop.limiter.ban('owner', 5_000);
-  const passesAt = secondsOf(shop) + DAY;
-  for (const afterMs of [0, 4_000, 1_000]) {
-    shop.clock.advance(afterMs);
-    const { xRateLimit, retryAfter } = await ask(shop);
-    assert.deepEqual([...xRateLimit, retryAfter], [2, 0, passesAt, passesAt - secondsOf(shop)]);
-  }
-});
-
 test('with continuous refill, RateLimit announces when the next token comes back, and X-RateLimit-Reset when all tokens are back', async () => {
   const shop = shopWith(planOf({ name: 'trickle', quota: 4, windowMs: 80_000, refill: 'continuous' }));
   const startsAt = secondsOf(shop);
