@@ -89,8 +89,8 @@ export function readRequest(head: RequestHead, clientAddress?: ClientAddress, is
   const isMultiplexed = stream !== undefined;
   let authorization: string | undefined;
   let host: string | undefined;
-  let hasContent = false;
-  let isUnframed = false;
+  let contentLength: string | undefined;
+  let transferEncoding: string | undefined;
   let requestId: string | undefined;
   let traceparent: string | undefined;
   let ifMatch: string | undefined;
@@ -117,19 +117,18 @@ export function readRequest(head: RequestHead, clientAddress?: ClientAddress, is
         if (name.toLowerCase() === 'authorization') authorization = join(authorization, value);
         break;
       case 14:
-        if (name.toLowerCase() === 'content-length' && value !== '0') hasContent = true;
+        if (name.toLowerCase() === 'content-length') contentLength = join(contentLength, value);
         break;
       case 15:
         if (name.toLowerCase() === 'accept-encoding') acceptEncoding = join(acceptEncoding, value);
         break;
       case 17:
-        if (name.toLowerCase() !== 'transfer-encoding') break;
-        hasContent = true;
-        isUnframed = !CHUNKED_LAST.test(value);
+        if (name.toLowerCase() === 'transfer-encoding') transferEncoding = join(transferEncoding, value);
         break;
     }
   }
   // If a field is sent twice, the joined values are not a valid host, token or id.
+  const isUnframed = transferEncoding !== undefined && !CHUNKED_LAST.test(transferEncoding);
   const isBadHost = host === undefined ? httpVersion === '1.1' : !isHost(host);
   const isBad = isBadHost || isUnframed || (httpVersion === '2.0' && !isMultiplexed);
   const isTooLarge = rawHeaders.length >= MAX_HEADER_ITEMS;
@@ -144,7 +143,7 @@ export function readRequest(head: RequestHead, clientAddress?: ClientAddress, is
     startedMs,
     apiKey,
     keyFault: isInvalidKey ? 'invalid_api_key' : 'missing_api_key',
-    hasContent,
+    hasContent: transferEncoding !== undefined || (contentLength !== undefined && contentLength !== '0'),
     fault: isTooLarge ? 'headers_too_large' : isBad ? 'bad_request' : undefined,
     isMultiplexed,
     requestId: requestId ?? (isObserved ? crypto.randomUUID() : undefined),

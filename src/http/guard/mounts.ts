@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Http2ServerResponse } from 'node:http2';
 import { checkFields, checkFunction, checkMethods } from '../../check.js';
 import type { Principal } from '../admission.js';
+import { after } from '../host-call.js';
 import type { FetchMountOptions } from '../mounts/fetch.js';
 import { headOf, ipOf, toResponse } from '../mounts/fetch-conversion.js';
 import { frameworkAddress, type NodeMountOptions, type NodeRequest, originalHead } from '../mounts/node.js';
@@ -41,8 +42,7 @@ export function nodeGuard(
       next();
     }
     const outcome = guard.admit(originalHead(request), () => clientAddress(request));
-    if (outcome instanceof Promise) outcome.then(proceed);
-    else proceed(outcome);
+    after(outcome, proceed);
   };
 }
 

@@ -2,6 +2,7 @@ import { checkFields } from '../../check.js';
 import { PLANS } from '../../limits/index.js';
 import { OPERATION_NAMES, OPERATIONS, type OperationName } from '../operations.js';
 import { checkBasePath } from '../route.js';
+import type { OrderServiceOptions } from '../service.js';
 import { type OpenApiResponse, type OpenApiResponses, responses, responsesOf } from './responses.js';
 import { EXAMPLE_ID, headers, type Json, refer, schemas } from './schemas.js';
 
@@ -38,11 +39,6 @@ export interface OpenApiDocument {
     readonly headers: Readonly<Record<string, Json>>;
     readonly responses: Readonly<Record<string, OpenApiResponse>>;
   };
-}
-
-interface OpenApiOptions {
-  /** The service's base path. Default: `/v1`. */
-  readonly basePath?: string | undefined;
 }
 
 const SCHEME = 'apiKey';
@@ -89,7 +85,7 @@ function paths(): OpenApiDocument['paths'] {
 }
 
 /** Creates the OpenAPI document. Throws a TypeError that names an invalid option. */
-export function createOpenApiDocument(options: OpenApiOptions = {}): OpenApiDocument {
+export function createOpenApiDocument(options: Pick<OrderServiceOptions, 'basePath'> = {}): OpenApiDocument {
   checkFields('options', options, ['basePath']);
   const { basePath = '/v1' } = options;
   checkBasePath(basePath);
