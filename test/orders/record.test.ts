@@ -64,17 +64,9 @@ for (const [field, mistake, ...records] of WRONG) {
 }
 
 test('with statuses, parseOrderRecord rejects any other status', () => {
-  const mistake = 'must be one of pending, returned, not "pendng"';
-  assert.deepEqual(parseOrderRecord({ id: 1n, status: 'pendng' }, ['pending', 'returned']), {
-    field: 'status',
-    mistake,
-  });
-  for (const record of [
-    { id: 1n, status: 'pending' },
-    { id: 1n, status: 'returned' },
-  ]) {
-    assert.deepEqual(parseOrderRecord(record, ['pending', 'returned']), record);
-  }
+  const parse = (status: string) => parseOrderRecord({ id: 1n, status }, ['pending', 'returned']);
+  assert.deepEqual(parse('returned'), { id: 1n, status: 'returned' });
+  assert.deepEqual(parse('pendng'), { field: 'status', mistake: 'must be one of pending, returned, not "pendng"' });
 });
 
 test('a shipDate is an RFC 3339 date-time, kept as it was written', () => {

@@ -49,6 +49,18 @@ for (const way of WAYS) {
     return withShop(way, check, { store });
   });
 
+  test(`pages that are not ASCII are sent byte for byte (${way.name})`, () => {
+    const page = '{"id":1,"shipDate":"é"}';
+    async function* pages() {
+      yield page;
+    }
+    const list = () => Object.assign(pages(), { version: 1 });
+    const check = async (ask: Ask) => {
+      assert.equal((await ask('GET', ORDERS, [KEY])).text, Buffer.from(`[${page}]`).toString('latin1'));
+    };
+    return withShop(way, check, { store: fakeStore({ list }) });
+  });
+
   test(`if versioned pages fail, even after the first page, the response is a 503, and the next request reads them again (${way.name})`, async () => {
     for (const pages of [[new Error('the file is gone')], [[{ id: 1n }], new Error('the file is gone')]]) {
       const { store, open, readings } = createGatedStore(pages);
