@@ -9,10 +9,7 @@ import { serving } from './support/serving.js';
 
 /** The longest time for a response that does not wait for the disk, even on a busy machine. */
 const AT_ONCE_MS = 500;
-/**
- * A call that waits for the disk times out after 3 s. A cancel can wait for
- * two writes, one after the other.
- */
+/** A call that waits for the disk times out after 3 s. A cancel can wait for two writes in turn. */
 const LIST_MS = 4_000;
 const CANCEL_MS = 6_500;
 const EXIT_MS = 10_000;
