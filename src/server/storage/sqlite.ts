@@ -67,8 +67,10 @@ function createAndOpen<Opened extends ServerStorage>(
     checkFile(file);
     return { ok: true, data: open(file, isNew) };
   } catch (error) {
-    if (isNew) removeFiles(file);
-    return { ok: false, message: failureOf(error, file, 'open').message };
+    const { kind, message } = failureOf(error, file, 'open');
+    // Of two processes that start at the same time, the one that has the lock keeps the file.
+    if (isNew && kind !== 'busy') removeFiles(file);
+    return { ok: false, message };
   }
 }
 
@@ -109,8 +111,8 @@ function openInWorkers(name: string, isNew: boolean): ServerStorage {
     // Resolves symbolic links, so that all names of a file share one lock. The lock comes after the
     // other checks, because it creates a file, which must not be left beside a file of others.
     unlock = lockForServer(realpathSync(name));
-    if (unlock === undefined)
-      throw new Error('another server runs on it; stop it first, or name another file with --db');
+    const why = `cannot open ${name}: another server runs on it; stop it first, or name another file with --db`;
+    if (unlock === undefined) throw new SqliteFileError(why, 'busy');
   }
 
   const file = openSqliteFile<ProgramParts>(new URL('./worker.js', import.meta.url), name, SCHEMAS, check);

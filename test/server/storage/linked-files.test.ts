@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
-import { linkSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import { existsSync, linkSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { root } from '../../support/root.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { issueKey, programIn, run, startServer } from '../support/program.js';
 
@@ -27,6 +29,31 @@ test('a second server cannot use the database file of a running server, even if 
     );
   }
   assert.deepEqual(readdirSync(join(cwd, 'elsewhere')), ['link.db']);
+});
+
+/** A module that makes another server lock the database in the moment after it was created. */
+const OTHER_SERVER = `
+  import fs from 'node:fs';
+  import { syncBuiltinESMExports } from 'node:module';
+  import { openSqliteDatabase } from '${pathToFileURL(join(root, 'dist/orders/sqlite/index.js'))}';
+  const { openSync } = fs;
+  fs.openSync = (path, ...rest) => {
+    const descriptor = openSync(path, ...rest);
+    if (path === 'store-orders.db') {
+      globalThis.lockFile = openSqliteDatabase('store-orders.db-server');
+      globalThis.lockFile.exec('BEGIN EXCLUSIVE');
+    }
+    return descriptor;
+  };
+  syncBuiltinESMExports();
+`;
+
+test('of two servers that start on a new file at the same time, the second does not remove the file of the first', async () => {
+  const cwd = temporaryDirectory();
+  writeFileSync(join(cwd, 'other-server.mjs'), OTHER_SERVER);
+  const env = { NODE_OPTIONS: '--import ./other-server.mjs' };
+  assert.match(await programIn({ cwd, env }).failure([...SERVE, 'store-orders.db']), /: another server runs on it; /);
+  assert.ok(existsSync(join(cwd, 'store-orders.db')));
 });
 
 test('every command refuses a database file with two hard links, and accepts the file after one link is removed', async (t) => {
