@@ -13,9 +13,3 @@ const TIME = `(?:${MINUTE}:[0-5][0-9]${DECIMALS}(?:[Zz]|[+-]${MINUTE})|23:59:60$
  * day that exists. A leap second must be in UTC. A second has at most 38 decimals.
  */
 export const DATE_TIME_PATTERN = `^(?:[0-9]{4}-(?:${DAYS})|${LEAP_YEAR}-02-29)[Tt]${TIME}$`;
-
-const DATE_TIME = new RegExp(DATE_TIME_PATTERN);
-
-export function isDateTime(text: string): boolean {
-  return DATE_TIME.test(text);
-}

@@ -1,4 +1,4 @@
-import { isDateTime } from './date-time.js';
+import { DATE_TIME_PATTERN } from './date-time.js';
 import { INT64_MAX, INT64_MIN, type Order } from './order.js';
 
 /** What is wrong with a value, as a sentence without its subject, such as `must be an integer`. */
@@ -135,7 +135,9 @@ function readSafeInteger(value: unknown): number | Mistake {
   return { mistake: 'must be an integer between -(2^53-1) and 2^53-1' };
 }
 
+const DATE_TIME_TEXT = new RegExp(DATE_TIME_PATTERN);
+
 function readDateTime(value: unknown): string | Mistake {
-  if (typeof value === 'string' && isDateTime(value)) return value;
+  if (typeof value === 'string' && DATE_TIME_TEXT.test(value)) return value;
   return { mistake: 'must be an RFC 3339 date-time such as 2026-01-31T12:00:00Z' };
 }

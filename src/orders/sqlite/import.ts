@@ -1,4 +1,4 @@
-import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
+import { prepare, type SqliteDatabase, type SqliteRow } from '../../databases/sqlite/database.js';
 import { isResult } from '../../databases/sqlite/failure.js';
 import type { WriteQueue } from '../../databases/sqlite/group-commit.js';
 import type { ImportedRecord, ImportOutcome } from '../store.js';
@@ -32,20 +32,11 @@ export async function importRecords(
     count += batch.length;
   }
   const [twice] = prepare(database, FIND_TWICE).all();
-  if (twice !== undefined) {
-    return {
-      outcome: 'twice',
-      id: BigInt(twice['id'] ?? 0),
-      line: Number(twice['line']),
-      earlier: Number(twice['earlier']),
-    };
-  }
+  if (twice !== undefined) return { outcome: 'twice', ...placeOf(twice), earlier: Number(twice['earlier']) };
   try {
     return await write((): ImportOutcome => {
       const [existing] = replace ? [] : prepare(database, FIND_EXISTING).all();
-      if (existing !== undefined) {
-        return { outcome: 'exists', id: BigInt(existing['id'] ?? 0), line: Number(existing['line']) };
-      }
+      if (existing !== undefined) return { outcome: 'exists', ...placeOf(existing) };
       database.exec(`INSERT OR REPLACE INTO main.orders (${COLUMN_NAMES})
         SELECT ${COLUMN_NAMES} FROM temp.staging ORDER BY id`);
       if (count > 0) database.exec(COUNT_REVISION);
@@ -56,6 +47,10 @@ export async function importRecords(
     if (isResult(error, 'io')) return { outcome: 'unknown', cause: error };
     throw error;
   }
+}
+
+function placeOf(row: SqliteRow) {
+  return { id: BigInt(row['id'] ?? 0), line: Number(row['line']) };
 }
 
 function rowOf({ record, line }: ImportedRecord): string {

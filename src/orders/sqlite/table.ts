@@ -4,13 +4,11 @@ import { FIELD_NAMES, FIELDS, type MutableOrder } from '../fields.js';
 import type { Order } from '../order.js';
 import type { OrderRecord } from '../record.js';
 
-const COLUMNS = `(
-      id INTEGER PRIMARY KEY, pet_id INTEGER, quantity INTEGER, ship_date TEXT, complete INTEGER,
-      status TEXT NOT NULL) STRICT`;
-
 export const ORDERS_SCHEMA: Schemas = {
   orders: [
-    `CREATE TABLE orders ${COLUMNS};
+    `CREATE TABLE orders (
+      id INTEGER PRIMARY KEY, pet_id INTEGER, quantity INTEGER, ship_date TEXT, complete INTEGER,
+      status TEXT NOT NULL) STRICT;
     CREATE TABLE orders_revision (revision INTEGER NOT NULL) STRICT;
     INSERT INTO orders_revision VALUES (0);`,
     'CREATE TABLE orders_changes (revision INTEGER, id INTEGER, PRIMARY KEY (revision, id)) STRICT, WITHOUT ROWID;',
