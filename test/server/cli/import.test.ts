@@ -111,10 +111,8 @@ test('an import with a mistake after many valid orders stores none of them', asy
   const good = Array.from({ length: 2_500 }, (_, id) => `{"id":${id + 10}}\n`).join('');
   await output('orders import -', '{"id":1,"status":"shipped"}');
   for (const [last, says] of [
-    ['{"id":3,}', 'invalid JSON'],
     ['{"id":1}', 'the id 1 is already stored'],
     ['{"id":11}', 'the id 11 is already on line 2'],
-    ['{"id":-1,"id":2}', 'invalid JSON, column 10: the name "id" appears twice'],
     ['{"id":2.0000000000000001}', 'id must be an integer'],
   ] as const) {
     const message = await failure('orders import -', `${good}${last}`);
