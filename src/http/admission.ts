@@ -7,7 +7,7 @@ import { addressKey, resolveAddress } from './client-address.js';
 import type { ErrorCode } from './errors.js';
 import { after, attempt, callHost, HostFailure } from './host-call.js';
 import { limitFieldsOf, retryAfter, unavailableFields } from './rate-limit-fields.js';
-import { failed, type Outcome, type Reply, refusal, UNAVAILABLE_MS } from './reply.js';
+import { failed, type Outcome, type Reply, refusal } from './reply.js';
 import type { ReadRequest } from './request.js';
 
 /** The owner of an API key, and the plan that the owner has bought. */
@@ -172,8 +172,7 @@ export function createAdmission(options: AdmissionOptions) {
 }
 
 function uncharged(outcome: Outcome, plan: Plan, principal?: Principal): Refused {
-  const limitFields = unavailableFields(plan, Date.now() + UNAVAILABLE_MS);
-  return { charged: undefined, plan, limitFields, principal, refusal: outcome };
+  return { charged: undefined, plan, limitFields: unavailableFields(plan), principal, refusal: outcome };
 }
 
 function refusalOf({ allowed, verdict, retryAfterMs }: Decision): Outcome | undefined {

@@ -1,6 +1,6 @@
 import { ERROR_CODES, type ErrorCode, errorObject } from './errors.js';
 import { HostFailure } from './host-call.js';
-import { retryAfter } from './rate-limit-fields.js';
+import { retryAfter, UNAVAILABLE_MS } from './rate-limit-fields.js';
 
 /** The outcome of a request, without the header fields that every reply has. It never changes. */
 export interface Outcome {
@@ -56,9 +56,6 @@ export function isStream(body: Outcome['body']): body is StreamedBody {
 /** The values of `WWW-Authenticate`, with `error` only if the client sent a token (RFC 6750 §3). */
 export const CHALLENGE = 'Bearer realm="store-orders"';
 export const INVALID_TOKEN_CHALLENGE = `${CHALLENGE}, error="invalid_token"`;
-
-/** How long a client should wait after a 503. */
-export const UNAVAILABLE_MS = 1_000;
 
 const REFUSALS: ReadonlyMap<ErrorCode, Outcome> = new Map(ERROR_CODES.map((code) => [code, prepare(code)]));
 
