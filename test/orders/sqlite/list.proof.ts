@@ -11,7 +11,7 @@ import { until } from '../../support/until.js';
 import { orderRecord } from '../support/order-arbitrary.js';
 import { readPages, textOf } from '../support/store-suite.js';
 
-const MANY = 25_000;
+const MANY = 12_000;
 const many = Array.from({ length: MANY }, (_, index) => ({ id: 2 * index, petId: index % 90 }));
 
 async function openedWithMany(t: TestContext) {
@@ -30,7 +30,7 @@ test('a long list is read from one snapshot, without orders that are put while i
     let pages = 0;
     for await (const page of await store.list()) {
       yield page;
-      if (++pages < 10) await other.put([{ id: 40_000 + 2 * pages + 1 }, { id: 4 * MANY + pages }]);
+      if (++pages < 10) await other.put([{ id: 20_000 + 2 * pages + 1 }, { id: 4 * MANY + pages }]);
     }
   }
   const ids = (await readPages(readAndPut())).map(({ id }) => Number(id));
@@ -52,6 +52,18 @@ test('SQLite serialises a long list exactly as serializeOrders does, byte for by
   const expected = memory.list();
   assert.ok(expected.length > 1_000);
   assert.equal(await textOf(await store.list()), serializeOrders(expected));
+});
+
+test('while another connection holds the write lock, cancels wait and lists do not', async (t) => {
+  const { file, store } = await openedWithMany(t);
+  const other = openSqliteDatabase(file);
+  t.after(() => other.close());
+  other.exec('BEGIN IMMEDIATE');
+  const cancelled = store.cancel(2n);
+  assert.ok((await textOf(await store.list())).length > MANY);
+  assert.equal((await store.get(2n))?.status, 'pending');
+  other.exec('COMMIT');
+  assert.equal(await cancelled, 'cancelled');
 });
 
 test('openSqliteOrderStore rejects a database in memory, because the two connections of the store could not share it', () => {
