@@ -71,19 +71,12 @@ const FORWARDED =
   'A request has the field X-Forwarded-For, which is ignored because no proxy is trusted. If a proxy is in front of this ' +
   'server, all its clients share the limits of one address: set trustProxy (--trust-proxy N) to the number of proxies.';
 
-const OWN_OPTIONS: Readonly<Record<Exclude<keyof OrderServerOptions, keyof OrderServiceOptions>, true>> = {
-  trustProxy: true,
-  maxConnectionsPerAddress: true,
-  corsOrigins: true,
-  backends: true,
-};
-
 /**
  * Creates a server for the service, with health checks, the OpenAPI document and a documentation
  * page. Throws a TypeError or RangeError that names an invalid option.
  */
 export function createOrderServer(options: OrderServerOptions): OrderServer {
-  checkServiceOptions(options, Object.keys(OWN_OPTIONS));
+  checkServiceOptions(options, ['trustProxy', 'maxConnectionsPerAddress', 'corsOrigins', 'backends']);
   const { trustProxy = 0, maxConnectionsPerAddress = 256, backends = {}, corsOrigins = [] } = options;
   checkWholeNumber('maxConnectionsPerAddress', maxConnectionsPerAddress, 0);
   checkWholeNumber('trustProxy', trustProxy, 0);

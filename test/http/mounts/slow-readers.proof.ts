@@ -46,7 +46,7 @@ test('a reader that stalls is dropped after 120 s, or after the server.timeout t
     t.after(() => reader.destroy());
     await once(server, 'connection');
     const [socket = assert.fail()] = sockets;
-    await until(() => socket.writableLength > 0);
+    await until(() => socket.writableLength > 0, 60_000);
     assert.equal(socket.timeout, ms ?? 120_000);
     if (ms === undefined) reader.destroy();
     await until(() => sockets.size === 0);
