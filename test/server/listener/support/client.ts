@@ -6,7 +6,7 @@ export const KEYLESS = 'GET /v1/store/orders HTTP/1.1\r\nHost: x\r\n\r\n';
 
 export interface Client {
   readonly socket: Socket;
-  /** Sends a request and returns the status of its response. */
+  /** Sends a request and returns the status of its response, or `closed`. */
   ask(request: string): Promise<string>;
   isClosed(): boolean;
 }
@@ -24,9 +24,13 @@ export async function connectFrom(port: number, localAddress = '127.0.0.1'): Pro
     socket,
     isClosed: () => isClosed,
     async ask(request) {
+      if (isClosed) return 'closed';
+      const answered = new Promise<string>((resolve) => {
+        socket.once('data', (data) => resolve(String(data).slice(9, 12)));
+        socket.once('close', () => resolve('closed'));
+      });
       socket.write(request);
-      const [data] = await once(socket, 'data');
-      return String(data).slice(9, 12);
+      return answered;
     },
   };
 }
