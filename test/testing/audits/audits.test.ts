@@ -20,6 +20,14 @@ const answering =
   async (request) =>
     change(await fetch(request), request);
 
+const replacing = (status: number, replace: (response: Response) => Response): Break =>
+  answering((response) => (response.status === status ? replace(response) : response));
+
+const listing = (change: (text: string) => string): Break =>
+  answering(async (response, { method }) =>
+    method === 'GET' && response.status === 200 ? new Response(change(await response.text()), response) : response,
+  );
+
 function withHeaders({ status, body, headers }: Response, change: (headers: Headers) => void): Response {
   const changed = new Headers(headers);
   change(changed);
@@ -44,14 +52,7 @@ const BROKEN: Readonly<Record<string, readonly [readonly string[], Break]>> = {
       ),
   ],
   'decodes paths': [['4.2-no-id', '4-path'], (fetch) => (request) => fetch(rewritten(request, decodeURIComponent))],
-  'rounds the numbers in the list to doubles': [
-    ['4.1-list'],
-    answering(async (response, { method }) =>
-      method === 'GET' && response.status === 200
-        ? new Response(JSON.stringify(await response.json()), response)
-        : response,
-    ),
-  ],
+  'rounds the numbers in the list to doubles': [['4.1-list'], listing((text) => JSON.stringify(JSON.parse(text)))],
   'ignores If-Match': [
     ['4.2-if-match'],
     (fetch) => (request) => {
@@ -67,28 +68,19 @@ const BROKEN: Readonly<Record<string, readonly [readonly string[], Break]>> = {
   ],
   'responds to a cancel with 200 and a body': [
     ['4.2-cancel'],
-    answering((response) => (response.status === 204 ? new Response('{}', { headers: response.headers }) : response)),
+    replacing(204, ({ headers }) => new Response('{}', { headers })),
   ],
   'cancels shipped orders': [
     ['3-shipped', '3-pending-only'],
-    answering((response) =>
-      response.status === 409 ? new Response(null, { status: 204, headers: response.headers }) : response,
-    ),
+    replacing(409, ({ headers }) => new Response(null, { status: 204, headers })),
   ],
   'hides cancelled orders': [
     ['4.2-listed'],
-    (fetch, { store }) =>
-      async (request) => {
-        const response = await fetch(request);
-        if (request.method !== 'GET' || response.status !== 200) return response;
-        const text = await response.text();
-        return new Response(
-          text.replace(/\{"id":(-?\d+)[^}]*\},?/g, (order, id) =>
-            store.get(BigInt(id))?.status === 'cancelled' ? '' : order,
-          ),
-          response,
-        );
-      },
+    (fetch, service) => {
+      const isHidden = (id: string) => service.store.get(BigInt(id))?.status === 'cancelled';
+      const hide = (order: string, id: string) => (isHidden(id) ? '' : order);
+      return listing((text) => text.replace(/\{"id":(-?\d+)[^}]*\},?/g, hide))(fetch, service);
+    },
   ],
   'sends errors as plain text': [
     ['5-missing', '4.2-not-found'],
@@ -100,9 +92,7 @@ const BROKEN: Readonly<Record<string, readonly [readonly string[], Break]>> = {
   ],
   'sends errors without limit fields': [
     ['8-headers'],
-    answering((response) =>
-      response.status === 404 ? withHeaders(response, (headers) => headers.delete('X-RateLimit-Reset')) : response,
-    ),
+    replacing(404, (response) => withHeaders(response, (headers) => headers.delete('X-RateLimit-Reset'))),
   ],
   'sends a 401 without WWW-Authenticate': [
     ['5-challenge'],
