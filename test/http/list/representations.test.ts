@@ -172,3 +172,15 @@ test('a long list is serialised in several passes of the event loop, once for al
   assert.ok(passes >= 5, `${passes} passes`);
   assert.equal(new Set(bodies).size, 1);
 });
+
+test('a list of more than a megabyte decodes to the same bytes in every coding', () => {
+  const orders = ordersUpTo(60_000);
+  const check = async (ask: Ask) => {
+    for (const coding of ['identity', 'gzip', 'br']) {
+      const answer = await get(ask, coding);
+      assert.equal(codingOf(answer), coding);
+      assert.ok(decoded(answer) === serializeOrders(orders), coding);
+    }
+  };
+  return withShop(core, check, { store: fakeStore({ list: () => orders }) });
+});
