@@ -13,24 +13,42 @@ const MOST_WAITING = 16;
  * 9112 §9.3.2).
  */
 export function createPipelining(): (response: unknown, start?: () => void) => boolean {
-  const waiting = new WeakMap<Socket, number>();
+  const waitingOf = new WeakMap<Socket, Set<ServerResponse>>();
+
+  function createWaiting(socket: Socket): Set<ServerResponse> {
+    const waiting = new Set<ServerResponse>();
+    waitingOf.set(socket, waiting);
+    socket.once('close', () => waiting.forEach(close));
+    return waiting;
+  }
+
   return (response, start) => {
     // HTTP/2 responses and emulations of node:http never wait here.
     if (!(response instanceof ServerResponse) || response.socket !== null) return false;
     const { socket } = response.req;
-    const count = (waiting.get(socket) ?? 0) + 1;
-    waiting.set(socket, count);
+    const waiting = waitingOf.get(socket) ?? createWaiting(socket);
+    waiting.add(response);
+    if (socket.destroyed) close(response);
     response.once('socket', () => {
-      waiting.set(socket, (waiting.get(socket) ?? 1) - 1);
+      waiting.delete(response);
       // One request of a connection in each pass of the event loop leaves time for the others.
       if (start !== undefined) setImmediate(start);
     });
-    if (count >= MOST_WAITING) {
+    if (waiting.size >= MOST_WAITING) {
       response.shouldKeepAlive = false;
       stopReading(socket);
     }
     return true;
   };
+}
+
+/**
+ * Closes a response that waits, as Node.js closes the response that it is sending. Otherwise a list
+ * that waits would never end, and its store would hold the snapshot forever.
+ */
+function close(response: ServerResponse): void {
+  Reflect.set(response.destroy(), '_closed', true);
+  response.emit('close');
 }
 
 /** The result of `onIncoming` after which the parser ignores the rest of the bytes that it has. */

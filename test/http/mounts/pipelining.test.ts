@@ -51,6 +51,32 @@ for (const [name, mount] of Object.entries(SERVERS)) {
     }
   });
 
+  test(`${name}: if a client hangs up, the lists that it has pipelined end too`, async (t) => {
+    let [started, ended] = [0, 0];
+    async function* list() {
+      started++;
+      try {
+        for (;;) yield `{"id":1,"shipDate":"${'x'.repeat(100_000)}"}`;
+      } finally {
+        ended++;
+      }
+    }
+    const { service } = createShop({ store: fakeStore({ list }) });
+    const server = await mount(service);
+    let requests = 0;
+    server.on('request', () => requests++);
+    const get = `GET ${ORDERS} HTTP/1.1\r\nHost: a\r\n${KEY.join(': ')}\r\n\r\n`;
+    const socket = open(await serve(t, server), get.repeat(3)).pause();
+    await until(() => requests === 3 && started > 0);
+    socket.destroy();
+    let isClosed = false;
+    service.close().then(() => {
+      isClosed = true;
+    });
+    await until(() => isClosed);
+    assert.equal(ended, started);
+  });
+
   test(`${name}: a client that pipelines up to sixteen requests at a time keeps its connection`, async (t) => {
     const { port, release } = await start(t, mount);
     release();
