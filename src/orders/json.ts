@@ -58,9 +58,9 @@ export class JsonSyntaxError extends SyntaxError {
 }
 
 /**
- * Parses JSON (RFC 8259) with every integer exact. An integer (`7`, `7.0`) becomes a bigint. Any
- * other number becomes a `number`, or NaN if it has an exponent or many decimals and its double is
- * an integer. Stricter than `JSON.parse`: it rejects an object with a duplicate name. Throws a
+ * Parses JSON (RFC 8259) with every integer exact. A number whose value is an integer (`7`, `7.0`,
+ * `0.7e1`) becomes a bigint. Any other number becomes a `number`, or NaN if a double would round it
+ * to an integer. Stricter than `JSON.parse`: it rejects an object with a duplicate name. Throws a
  * {@link JsonSyntaxError}.
  */
 export function parseJson(text: string): unknown {
@@ -202,12 +202,20 @@ class JsonReader {
   }
 }
 
-const INTEGER = /^(-?[0-9]+)(?:\.0+)?$/;
+const NUMBER_PARTS = /^(-?[0-9]+)(?:\.([0-9]+))?(?:[eE](.+))?$/;
+/** The largest exponent of ten that is computed exactly. A double is below 10^309. */
+const MAX_SHIFT = 400;
 
+/** Returns an integer exactly, however it is written. Returns NaN instead of a rounded integer. */
 function numberOf(text: string): bigint | number {
-  const [, integer] = INTEGER.exec(text) ?? [];
-  if (integer !== undefined) return BigInt(integer);
+  const [, whole = '', fraction = '', exponent = '0'] = NUMBER_PARTS.exec(text) ?? [];
+  const shift = Number(exponent) - fraction.length;
+  if (Math.abs(shift) <= MAX_SHIFT) {
+    const digits = BigInt(whole + fraction);
+    const power = 10n ** BigInt(Math.abs(shift));
+    if (shift >= 0) return digits * power;
+    if (digits % power === 0n) return digits / power;
+  }
   const value = Number(text);
-  // The double may be a rounded integer.
   return Number.isInteger(value) ? Number.NaN : value;
 }

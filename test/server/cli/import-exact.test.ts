@@ -30,7 +30,7 @@ const NOTATIONS: readonly Notation[] = [
   { format: 'json', head: '', print: serializeRecord },
   { format: 'json', head: '\ufeff \n\n', print: spaced },
   { format: 'json', head: '', print: (record) => serializeRecord(record).replace('"id"', String.raw`"\u0069d"`) },
-  { format: 'json', head: '', print: (record) => serializeRecord(record).replace(/"id":-?[0-9]+/, '$&.0') },
+  { format: 'json', head: '', print: (record) => serializeRecord(record).replace(/"id":-?[0-9]+/, '$&e0') },
   { format: 'csv', head: `${CSV_HEAD}\n`, print: serializeCsvRow },
   {
     format: 'csv',

@@ -97,7 +97,7 @@ test('an import accepts an array, a byte order mark, CR LF and a last line witho
   for (const [input, says] of [
     ['[]', '0 orders imported'],
     ['\n [ {"id":1,"status":"cancelled"} ]\n', '1 order imported: 1 cancelled'],
-    ['{"id":10.0}\n\t \r\n', '1 order imported: 1 pending'],
+    ['{"id":1e1}\n\t \r\n', '1 order imported: 1 pending'],
     ['\ufeff{"id":2}\r\n\r\n{"id":3,"status":"shipped"}', '2 orders imported: 1 pending, 1 shipped'],
     ['\ufeff[{"id":4}]', '1 order imported: 1 pending'],
   ] as const) {
