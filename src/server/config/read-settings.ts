@@ -117,7 +117,8 @@ function parseFile(path: string, label: string): ReadonlyMap<string, unknown> {
     content = JSON.parse(json);
   } catch (error) {
     if (!(error instanceof JsonSyntaxError)) {
-      throw new Misuse(`${label}: cannot read ${path}; name a JSON file`);
+      // A URL in place of a path may contain a password.
+      throw new Misuse(`${label}: cannot read ${path.includes('://') ? 'the file' : path}; name a JSON file`);
     }
     const { line, column, reason } = error;
     throw new Misuse(`${label}: invalid JSON in ${path}, line ${line} column ${column}: ${reason}`);

@@ -82,6 +82,7 @@ const MISTAKES: readonly Mistake[] = [
   ],
   ['[]', '--config: expected a JSON object in settings.json'],
   [{ STORE_ORDERS_CONFIG: 'absent.json' }, 'STORE_ORDERS_CONFIG: cannot read absent.json; name a JSON file'],
+  [{ STORE_ORDERS_CONFIG: 'redis://:secret@host' }, 'STORE_ORDERS_CONFIG: cannot read the file; name a JSON file'],
 ];
 
 function serveWith(given: Mistake[0], cwd: string): Promise<string> {
