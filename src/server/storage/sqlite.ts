@@ -149,5 +149,7 @@ async function hasContents({ keys, records }: Storage): Promise<boolean> {
 }
 
 function removeFiles(file: string): void {
-  for (const suffix of ['', '-wal', '-shm', LOCK_SUFFIX]) rmSync(file + suffix, { force: true });
+  for (const name of ['', '-wal', '-shm', LOCK_SUFFIX].map((suffix) => file + suffix)) {
+    if (statSync(name, { throwIfNoEntry: false })?.isFile()) rmSync(name);
+  }
 }

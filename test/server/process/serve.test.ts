@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import { networkInterfaces } from 'node:os';
@@ -248,4 +248,13 @@ test('a second signal ends the server immediately, unless the signal comes right
   assert.equal(server.child.exitCode, null);
   server.child.kill('SIGTERM');
   assert.equal(await exit, 'SIGTERM');
+});
+
+test('if the lock file cannot be opened, the server prints one sentence, exits with 1 and leaves no database', async () => {
+  const cwd = temporaryDirectory();
+  mkdirSync(join(cwd, 'store-orders.db-server'));
+  const { code, stdout, stderr } = await run(['serve', '--port', '0'], { cwd });
+  assert.deepEqual([code, stdout], [1, '']);
+  assert.match(stderr, /^store-orders: cannot open \S*store-orders\.db-server: [^\n]+\n$/);
+  assert.deepEqual(readdirSync(cwd), ['store-orders.db-server']);
 });
