@@ -37,5 +37,6 @@ export async function startStream(pages: AsyncIterable<string | Uint8Array>): Pr
   const body = read();
   // A generator must have been started, or else its `return` would not end the work of the store.
   await body.next();
-  return Object.assign(body, { ended });
+  // With `throw`, a stream of Node.js would pass on that its reader has hung up, as if the store failed.
+  return Object.assign(body, { ended, throw: undefined });
 }

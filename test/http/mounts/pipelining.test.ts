@@ -6,6 +6,7 @@ import { nodeHandler } from 'store-orders/handler';
 import { fakeStore } from '../../support/fake-store.js';
 import { createDeferred, until } from '../../support/until.js';
 import { open, readAll } from '../support/raw-socket.js';
+import { onReplies } from '../support/replies.js';
 import { bearer, createShop, KEY, ORDERS } from '../support/shop.js';
 import { SERVERS, serve } from './support/servers.js';
 
@@ -51,7 +52,7 @@ for (const [name, mount] of Object.entries(SERVERS)) {
     }
   });
 
-  test(`${name}: if a client hangs up, the lists that it has pipelined end too`, async (t) => {
+  test(`${name}: if a client hangs up, the lists that it has pipelined end too, and none counts as failed`, async (t) => {
     let [started, ended] = [0, 0];
     async function* list() {
       started++;
@@ -62,6 +63,8 @@ for (const [name, mount] of Object.entries(SERVERS)) {
       }
     }
     const { service } = createShop({ store: fakeStore({ list }) });
+    const errors: unknown[] = [];
+    t.after(onReplies(({ error }) => errors.push(error)));
     const server = await mount(service);
     let requests = 0;
     server.on('request', () => requests++);
@@ -75,6 +78,7 @@ for (const [name, mount] of Object.entries(SERVERS)) {
     });
     await until(() => isClosed);
     assert.equal(ended, started);
+    assert.deepEqual(new Set(errors), new Set([undefined]));
   });
 
   test(`${name}: a client that pipelines up to sixteen requests at a time keeps its connection`, async (t) => {
