@@ -49,6 +49,17 @@ export function forEachField(fields: readonly string[], use: (name: string, valu
   for (let i = 0; i + 1 < fields.length; i += 2) use(fields[i] ?? '', fields[i + 1] ?? '');
 }
 
+/**
+ * Puts the host's `Vary` before the `Vary` of the reply, because the host's responses may depend on
+ * other request fields too (RFC 9110 §12.5.5).
+ */
+export function withVary(headers: string[], hosts: unknown): string[] {
+  if (hosts === undefined || hosts === '') return headers;
+  const fields: string[] = [];
+  forEachField(headers, (name, value) => fields.push(name, name === 'Vary' ? `${hosts}, ${value}` : value));
+  return fields;
+}
+
 export function isStream(body: Outcome['body']): body is StreamedBody {
   return typeof body === 'object' && 'ended' in body;
 }

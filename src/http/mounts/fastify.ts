@@ -1,11 +1,10 @@
 import { Readable } from 'node:stream';
 import { checkMethods } from '../../check.js';
 import { after } from '../host-call.js';
-import { forEachField, type Reply } from '../reply.js';
+import { forEachField, type Reply, withVary } from '../reply.js';
 import type { RequestHead } from '../request.js';
 import type { OrderService } from '../service.js';
 import { createPipelining } from './pipelining.js';
-import { withVary } from './vary.js';
 
 /** The part of Fastify that the mount uses. Not exported, so that editors suggest Fastify's type. */
 interface FastifyInstanceLike {

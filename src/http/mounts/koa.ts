@@ -1,10 +1,9 @@
 import { Readable } from 'node:stream';
 import { checkMethods } from '../../check.js';
-import { forEachField, type Reply } from '../reply.js';
+import { forEachField, type Reply, withVary } from '../reply.js';
 import { type RequestHead, withTarget } from '../request.js';
 import type { OrderService } from '../service.js';
 import { createPipelining } from './pipelining.js';
-import { withVary } from './vary.js';
 
 /** The part of Koa's context that the mount uses. */
 interface KoaContextLike {
