@@ -3,8 +3,8 @@ import { PLANS } from '../../limits/index.js';
 import { OPERATION_NAMES, OPERATIONS, type OperationName } from '../operations.js';
 import { checkBasePath } from '../route.js';
 import type { OrderServiceOptions } from '../service.js';
-import { type OpenApiResponse, type OpenApiResponses, responses, responsesOf } from './responses.js';
-import { EXAMPLE_ID, headers, type Json, refer, schemas } from './schemas.js';
+import { type OpenApiResponse, responses, responsesOf } from './responses.js';
+import { EXAMPLE_ID, headers, type Json, type Reference, refer, schemas } from './schemas.js';
 
 export interface OpenApiOperation {
   readonly operationId: string;
@@ -15,7 +15,8 @@ export interface OpenApiOperation {
   /** `beta` and `experimental` operations may change in any version. */
   readonly 'x-stability': 'stable' | 'beta' | 'experimental';
   readonly parameters?: readonly Json[];
-  readonly responses: OpenApiResponses;
+  /** References to response components, by status. */
+  readonly responses: Readonly<Record<string, Reference>>;
 }
 
 /** The OpenAPI 3.1 document of the service, as plain data. */

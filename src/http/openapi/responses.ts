@@ -21,102 +21,80 @@ export interface OpenApiResponse {
   };
 }
 
-/** References to response components, by status. */
-export type OpenApiResponses = Readonly<Record<string, Reference>>;
-
 interface NamedResponse extends OpenApiResponse {
-  /** The name of the response in the document's `components`. */
   readonly name: string;
 }
 
-interface ResponseText {
-  readonly name: string;
-  readonly description: string;
-  /** The headers that this error has in addition to those of every error. */
-  readonly headers?: readonly HeaderName[];
-}
+/** The errors of unknown paths and methods, which no operation has. */
+const ELSEWHERE: readonly ErrorCode[] = ['route_not_found', 'method_not_allowed', 'method_not_implemented'];
 
-/** The texts of the error responses, by status. */
-const TEXTS: Readonly<Record<number, ResponseText>> = {
-  400: { name: 'BadRequest', description: 'The request is not valid HTTP. The connection is closed.' },
-  401: {
-    name: 'Unauthorized',
-    description: 'The API key is missing or not valid.',
-    headers: ['WWW-Authenticate'],
-  },
-  404: { name: 'OrderNotFound', description: 'The order does not exist.' },
-  408: { name: 'RequestTimeout', description: 'The request did not arrive in time. The connection is closed.' },
-  409: { name: 'NotPending', description: 'The order is not pending, so it cannot be cancelled. Nothing was changed.' },
-  412: {
-    name: 'PreconditionFailed',
-    description:
-      'The `If-Match` condition failed. The list has changed, or the request cancels an order, which has no entity tag. Nothing was changed.',
-  },
-  414: { name: 'UriTooLong', description: 'The request target is too long.' },
-  429: {
-    name: 'TooManyRequests',
-    description:
-      'The rate limit is exceeded, or the key is temporarily banned for sending requests after a 429. Wait the number of seconds in `Retry-After`, then retry with exponential backoff.',
-    headers: ['Retry-After'],
-  },
-  431: { name: 'HeadersTooLarge', description: 'The header fields are too large. The connection is closed.' },
-  500: { name: 'InternalError', description: 'The service failed unexpectedly.' },
-  503: {
-    name: 'ServiceUnavailable',
-    description: 'The service is temporarily unavailable: a backend has failed, or the server is shutting down.',
-    headers: ['Retry-After'],
-  },
-};
-
-const LISTED: NamedResponse = {
-  name: 'Orders',
-  description: 'Every order, ascending by id, including cancelled orders.',
-  headers: headersOf([...COMMON_HEADERS, 'ETag', 'Vary', 'Content-Encoding', 'Content-Length']),
-  content: {
-    'application/json': {
-      schema: refer('schemas', 'OrderList'),
-      examples: { orders: { summary: 'Three orders, one of them with an id above 2^53.', value: EXAMPLE_ORDERS } },
-    },
-  },
-};
-
-const NOT_MODIFIED: NamedResponse = {
-  name: 'NotModified',
-  description: 'The list has not changed since the response whose entity tag is in `If-None-Match`.',
-  headers: headersOf([...COMMON_HEADERS, 'ETag', 'Vary']),
-};
-
-const CANCELLED: NamedResponse = {
-  name: 'Cancelled',
-  description: 'The order is now cancelled.',
-  headers: headersOf(COMMON_HEADERS),
+/** The error responses, by status. */
+const ERRORS: Readonly<Record<number, NamedResponse>> = {
+  400: errorResponse(400, 'BadRequest', 'The request is not valid HTTP. The connection is closed.'),
+  401: errorResponse(401, 'Unauthorized', 'The API key is missing or not valid.', 'WWW-Authenticate'),
+  404: errorResponse(404, 'OrderNotFound', 'The order does not exist.'),
+  408: errorResponse(408, 'RequestTimeout', 'The request did not arrive in time. The connection is closed.'),
+  409: errorResponse(409, 'NotPending', 'The order is not pending, so it cannot be cancelled. Nothing was changed.'),
+  412: errorResponse(
+    412,
+    'PreconditionFailed',
+    'The `If-Match` condition failed. The list has changed, or the request cancels an order, which has no entity tag. Nothing was changed.',
+  ),
+  414: errorResponse(414, 'UriTooLong', 'The request target is too long.'),
+  429: errorResponse(
+    429,
+    'TooManyRequests',
+    'The rate limit is exceeded, or the key is temporarily banned for sending requests after a 429. Wait the number of seconds in `Retry-After`, then retry with exponential backoff.',
+    'Retry-After',
+  ),
+  431: errorResponse(431, 'HeadersTooLarge', 'The header fields are too large. The connection is closed.'),
+  500: errorResponse(500, 'InternalError', 'The service failed unexpectedly.'),
+  503: errorResponse(
+    503,
+    'ServiceUnavailable',
+    'The service is temporarily unavailable: a backend has failed, or the server is shutting down.',
+    'Retry-After',
+  ),
 };
 
 /** The successful responses of each operation, by status. */
 const SUCCESSES: {
   readonly [Name in OperationName]: Readonly<Record<(typeof OPERATIONS)[Name]['success'][number], NamedResponse>>;
 } = {
-  listOrders: { 200: LISTED, 304: NOT_MODIFIED },
-  cancelOrder: { 204: CANCELLED },
+  listOrders: {
+    200: {
+      name: 'Orders',
+      description: 'Every order, ascending by id, including cancelled orders.',
+      headers: headersOf([...COMMON_HEADERS, 'ETag', 'Vary', 'Content-Encoding', 'Content-Length']),
+      content: {
+        'application/json': {
+          schema: refer('schemas', 'OrderList'),
+          examples: { orders: { summary: 'Three orders, one of them with an id above 2^53.', value: EXAMPLE_ORDERS } },
+        },
+      },
+    },
+    304: {
+      name: 'NotModified',
+      description: 'The list has not changed since the response whose entity tag is in `If-None-Match`.',
+      headers: headersOf([...COMMON_HEADERS, 'ETag', 'Vary']),
+    },
+  },
+  cancelOrder: {
+    204: { name: 'Cancelled', description: 'The order is now cancelled.', headers: headersOf(COMMON_HEADERS) },
+  },
 };
 
-/** Returns the response components by name. */
 export function responses(): Readonly<Record<string, OpenApiResponse>> {
   const successes = Object.values(SUCCESSES).flatMap((byStatus) => Object.values<NamedResponse>(byStatus));
-  return Object.fromEntries([
-    ...successes.map(({ name, ...response }) => [name, response] as const),
-    ...Object.entries(TEXTS).map(([status, text]) => [text.name, errorResponse(Number(status), text)] as const),
-  ]);
+  return Object.fromEntries([...successes, ...Object.values(ERRORS)].map(({ name, ...response }) => [name, response]));
 }
 
-export function responsesOf(operation: OperationName): OpenApiResponses {
+/** Returns references to the responses of an operation, by status. */
+export function responsesOf(operation: OperationName): Readonly<Record<string, Reference>> {
   const successes = Object.entries<NamedResponse>(SUCCESSES[operation]).map(([status, { name }]) => [status, name]);
-  const errors = errorsOf(operation).map((code) => [errorObject(code).status, textOf(code).name]);
+  const errors = errorsOf(operation).map((code) => [errorObject(code).status, nameOf(code)]);
   return Object.fromEntries([...successes, ...errors].map(([status, name]) => [status, refer('responses', `${name}`)]));
 }
-
-/** The errors of unknown paths and methods, which no operation has. */
-const ELSEWHERE: readonly ErrorCode[] = ['route_not_found', 'method_not_allowed', 'method_not_implemented'];
 
 /** Returns the errors that an operation can have: its own, and those of all operations. */
 function errorsOf(name: OperationName): readonly ErrorCode[] {
@@ -125,19 +103,25 @@ function errorsOf(name: OperationName): readonly ErrorCode[] {
   return ERROR_CODES.filter((code) => own.includes(code) || !special.includes(code));
 }
 
-function textOf(code: ErrorCode): ResponseText {
+function nameOf(code: ErrorCode): string {
   const { status } = errorObject(code);
-  const text = TEXTS[status];
-  if (text === undefined) throw new TypeError(`status ${status} has no description`);
-  return text;
+  const response = ERRORS[status];
+  if (response === undefined) throw new TypeError(`status ${status} has no description`);
+  return response.name;
 }
 
-/** Returns the response that documents all error codes with this status, by their real Error objects. */
-function errorResponse(status: number, text: ResponseText): OpenApiResponse {
+/** Documents all error codes with this status, by their real Error objects. */
+function errorResponse(
+  status: number,
+  name: string,
+  description: string,
+  ...furtherHeaders: readonly HeaderName[]
+): NamedResponse {
   const codes = ERROR_CODES.filter((code) => errorObject(code).status === status && !ELSEWHERE.includes(code));
   return {
-    description: text.description,
-    headers: headersOf([...COMMON_HEADERS, ...(text.headers ?? []), 'Cache-Control', 'Content-Length']),
+    name,
+    description,
+    headers: headersOf([...COMMON_HEADERS, ...furtherHeaders, 'Cache-Control', 'Content-Length']),
     content: {
       'application/json': {
         schema: {

@@ -83,26 +83,18 @@ function windowsSchema(first: string, second: string) {
   return { type: 'string', pattern: `^${item}(?:, ${item})*$`, maxLength: MAX_FIELD_LENGTH };
 }
 
+/** Describes a number that every response of its kind has. */
+function number(description: string, example: number, minimum = 0) {
+  return { description, required: true, schema: integer(minimum), example };
+}
+
 export const headers = {
-  'X-RateLimit-Limit': {
-    description: 'The quota of the window that will refuse first.',
-    required: true,
-    schema: integer(0),
-    example: 60,
-  },
-  'X-RateLimit-Remaining': {
-    description: 'Requests remaining in the window that will refuse first.',
-    required: true,
-    schema: integer(0),
-    example: 59,
-  },
-  'X-RateLimit-Reset': {
-    description:
-      'Unix timestamp, in seconds, at which the window that will refuse first has its full quota again. During a ban, the timestamp at which a request can pass again.',
-    required: true,
-    schema: integer(0),
-    example: 1_767_225_660,
-  },
+  'X-RateLimit-Limit': number('The quota of the window that will refuse first.', 60),
+  'X-RateLimit-Remaining': number('Requests remaining in the window that will refuse first.', 59),
+  'X-RateLimit-Reset': number(
+    'Unix timestamp, in seconds, at which the window that will refuse first has its full quota again. During a ban, the timestamp at which a request can pass again.',
+    1_767_225_660,
+  ),
   'RateLimit-Policy': {
     description:
       'Quota (`q`) and length in seconds (`w`) of each window (draft-ietf-httpapi-ratelimit-headers-11). Optional.',
@@ -115,12 +107,11 @@ export const headers = {
     schema: windowsSchema('r', 't'),
     example: '"minute";r=59;t=60, "day";r=999;t=86400',
   },
-  'Retry-After': {
-    description: 'Whole seconds to wait before the next request. A request sent after that time is within the limit.',
-    required: true,
-    schema: integer(1),
-    example: 60,
-  },
+  'Retry-After': number(
+    'Whole seconds to wait before the next request. A request sent after that time is within the limit.',
+    60,
+    1,
+  ),
   'WWW-Authenticate': {
     description: 'The authentication challenge of RFC 6750. Contains `error` only if the request has an API key.',
     required: true,
@@ -174,7 +165,6 @@ export const COMMON_HEADERS = [
   'X-Request-Id',
 ] as const satisfies readonly HeaderName[];
 
-/** Returns references to the headers with these names. */
 export function headersOf(names: readonly HeaderName[]): Readonly<Record<string, Json>> {
   return Object.fromEntries(names.map((name) => [name, refer('headers', name)]));
 }
