@@ -48,10 +48,7 @@ export interface AdmissionOptions {
   readonly draftFields?: boolean | undefined;
 }
 
-/**
- * Returns a plan that allows each address `quota` requests per minute. Its policy is named
- * `address-minute`, to tell it from the policy `minute` of the other plans.
- */
+/** Returns a plan whose policy has a name of its own, to tell it from `minute` of the other plans. */
 export function addressPerMinute(quota: number): Plan {
   const policies = [{ ...perMinute(quota), name: 'address-minute' }];
   return createPlan({ name: 'address', policies, partition: 'address' });
@@ -59,7 +56,6 @@ export function addressPerMinute(quota: number): Plan {
 
 const ADDRESS_PLAN = addressPerMinute(600);
 
-/** Who was charged for a request. */
 interface Charge extends Pick<Reply, 'charged'> {
   /** The plan whose limits the reply announces: the plan of the key, or the address plan. */
   readonly plan: Plan;
@@ -83,10 +79,7 @@ export function createAdmission(options: AdmissionOptions) {
   /** The addresses over their limit for which a key is being looked up. */
   const lookingUp = new Set<string>();
 
-  /**
-   * Checks the key of a request, and counts the request against the key's quota. Without a valid
-   * key, refuses the request, and counts it against its client's address.
-   */
+  /** Counts a request against its key. Without a valid key, counts it against its client's address. */
   function admit(request: ReadRequest): MaybePromise<Verdict<Principal>> {
     const { apiKey, keyFault, fault } = request;
     if (fault !== undefined || apiKey === undefined) return refuse(request, fault ?? keyFault);
@@ -108,11 +101,7 @@ export function createAdmission(options: AdmissionOptions) {
     });
   }
 
-  /**
-   * Looks up an unknown key. While the client's address is over its limit, only one such look-up
-   * runs for it at a time. So made-up keys cannot keep the backend busy, and a new customer behind
-   * the same address can still be admitted.
-   */
+  /** While an address is over its limit, runs one look-up for it at a time, as `isKnownKey` says. */
   function lookUpUnknown(request: ReadRequest, apiKey: string): MaybePromise<Verdict<Principal>> {
     const bucket = addressKey(resolveAddress(request.clientAddress));
     const state = callHost('limiter.take', () => limiter.take(bucket, addressPlan, 0));
@@ -155,10 +144,7 @@ export function createAdmission(options: AdmissionOptions) {
     return attempt(step, (error) => uncharged(failed(error), plan, principal));
   }
 
-  /**
-   * Counts a request against its client's address, without a look at its key. Refuses the request
-   * if the address is over its limit, or if the head is invalid.
-   */
+  /** Counts a request against its client's address, without a look at its key. */
   function charge(request: ReadRequest): MaybePromise<Verdict<undefined>> {
     return request.fault === undefined ? takeFromAddress(request) : refuse(request, request.fault);
   }

@@ -70,10 +70,7 @@ export function createFrontDoor(options: AdmissionOptions, warn = createFailureW
     return readRequest(head, clientAddress, replies.hasSubscribers);
   }
 
-  /**
-   * Completes an outcome: adds the header fields that every reply has, and publishes the reply on
-   * the diagnostics channel. A stream is published when it has ended.
-   */
+  /** Adds the header fields that every reply has, and publishes the reply. */
   function reply(request: ReadRequest, verdict: Verdict, outcome: Outcome, options: ReplyOptions = {}): Reply {
     const { method, requestId, hasContent, fault, isMultiplexed } = request;
     const { charged } = verdict;

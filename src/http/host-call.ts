@@ -1,19 +1,13 @@
 import type { MaybePromise } from '../orders/index.js';
 
-/**
- * A failure of the host: of its store, its limiter, or a function such as `authenticate`. The
- * message says what failed, and `cause` is the error.
- */
+/** A failure of the host: of its store, its limiter, or a function such as `authenticate`. */
 export class HostFailure extends Error {
   constructor(what: string, error: unknown) {
     super(what, { cause: typeof error === 'object' && error !== null ? error : new Error(String(error)) });
   }
 }
 
-/**
- * Calls a function of the host, such as `store.list`. If it throws or rejects, the error is a
- * {@link HostFailure}.
- */
+/** Calls a function of the host. If it throws or rejects, the error is a {@link HostFailure}. */
 export function callHost<T>(part: string, call: () => MaybePromise<T>): MaybePromise<T> {
   return attempt(call, (error): never => {
     throw new HostFailure(`${part} failed`, error);

@@ -5,7 +5,6 @@ import type { Order } from '../../orders/index.js';
 import { serializeOrder, serializeOrders } from '../../orders/json.js';
 import type { SharedPieces } from '../reply.js';
 
-/** A complete list as JSON, with a digest of its bytes. */
 export interface SerializedList {
   readonly body: string | Uint8Array | SharedPieces;
   readonly digest: string;
@@ -13,10 +12,7 @@ export interface SerializedList {
 
 type Pages = AsyncIterable<string | Uint8Array>;
 
-/**
- * The number of orders that are serialised without a pause. This takes less than half a
- * millisecond.
- */
+/** The number of orders that are serialised without a pause, in less than half a millisecond. */
 const SLICE = 512;
 
 /** A list of at most this length becomes a text, which is sent in one write with the response head. */

@@ -6,11 +6,7 @@ import { type SerializedList, serializeArray, serializePages } from './body.js';
 import { createRepresentations, JSON_TYPE, type ListRequest, type Representations } from './representations.js';
 import { startStream } from './stream.js';
 
-/**
- * Creates the function with which one service represents its lists. The most recent version is
- * serialised once for all requests. The function returns a promise only if it cannot serialise or
- * compress the list synchronously.
- */
+/** Creates the function with which one service represents its lists. It remembers one version. */
 export function createListRepresenter(): (listed: ListedOrders, request: ListRequest) => MaybePromise<Outcome> {
   let remembered: { readonly version: unknown; list: MaybePromise<Representations> } | undefined;
 

@@ -6,7 +6,6 @@ import type { ReadRequest } from '../request.js';
 import { collect, type SerializedList } from './body.js';
 import { type Coding, entityTag, namesTag, preferredCoding } from './negotiate.js';
 
-/** The parts of a request that decide how the list is sent. */
 export type ListRequest = Pick<ReadRequest, 'method' | 'ifMatch' | 'ifNoneMatch' | 'acceptEncoding'>;
 
 /** Selects the outcome of a request for one list: 200, 304 or 412. */
