@@ -203,6 +203,9 @@ test('the document has the paths, names, parameters, plans, bearer scheme and ve
   assert.equal(Order.required, undefined);
   assert.deepEqual(Object.keys(Order.properties), ['id', 'petId', 'quantity', 'shipDate', 'complete']);
   assert.deepEqual(components.schemas.Error.required, ['code', 'message', 'status']);
+  for (const header of ['Limit', 'Remaining', 'Reset']) {
+    assert.equal(components.headers[`X-RateLimit-${header}`].required, true);
+  }
   assert.deepEqual(security, [{ apiKey: [] }]);
   const { type, scheme } = components.securitySchemes.apiKey;
   assert.deepEqual([type, scheme, info.version], ['http', 'bearer', '1.0.0']);
