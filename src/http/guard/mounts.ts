@@ -53,7 +53,7 @@ export function nodeGuard(
 export function fetchGuard<Context extends unknown[] = unknown[]>(
   guard: Guard,
   handle: (request: Request, principal: Principal, ...context: Context) => Response | Promise<Response>,
-  options: FetchMountOptions<Context> = {},
+  options: Pick<FetchMountOptions<Context>, 'clientAddress'> = {},
 ): (request: Request, ...context: Context) => Promise<Response> {
   checkMethods('guard', guard, ['admit']);
   checkFunction('handle', handle);
