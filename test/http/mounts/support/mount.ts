@@ -1,4 +1,4 @@
-import type { Server } from 'node:net';
+import type { Server, Socket } from 'node:net';
 import type { OrderService } from 'store-orders';
 import { listenOnFreePort } from '../../../support/listen.js';
 
@@ -32,10 +32,13 @@ export interface Mounted {
 
 /** Listens on a free port of the loopback interface. */
 export async function listening(
-  server: Server & { closeAllConnections?(): void },
+  server: Server,
   scheme: 'http' | 'https' = 'http',
 ): Promise<Mounted & { readonly port: number }> {
   server.unref();
+  // An http2 server does not close its own HTTP/1.1 connections.
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket) => sockets.add(socket));
   const port = await listenOnFreePort(server);
   return {
     origin: `${scheme}://127.0.0.1:${port}`,
@@ -43,7 +46,7 @@ export async function listening(
     close: () =>
       new Promise<void>((resolve) => {
         server.close(() => resolve());
-        server.closeAllConnections?.();
+        for (const socket of sockets) socket.destroy();
       }),
   };
 }
