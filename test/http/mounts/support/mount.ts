@@ -38,7 +38,10 @@ export async function listening(
   server.unref();
   // An http2 server does not close its own HTTP/1.1 connections.
   const sockets = new Set<Socket>();
-  server.on('connection', (socket) => sockets.add(socket));
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
   const port = await listenOnFreePort(server);
   return {
     origin: `${scheme}://127.0.0.1:${port}`,
