@@ -51,6 +51,19 @@ describe('the program with a PostgreSQL database', { skip: missingEngine }, asyn
     assert.equal(await failure('orders show 6'), 'the order 6 does not exist');
   });
 
+  test('the keys commands work with PostgreSQL as with a SQLite file', async () => {
+    const { output, json, failure } = await newDatabase();
+    const { id } = Object(await json('keys create --plan pro --name Ann'));
+    assert.match(await output('keys list'), /\nkey_\w{10} {2}\S+Z {2}pro +"Ann"\n$/);
+    assert.equal(
+      await output(`keys set-plan ${id} --plan enterprise --per-day 9`),
+      `${id} now has the plan enterprise, 9 per day\n`,
+    );
+    assert.equal(Object(await json(`keys rotate ${id}`)).id, id);
+    assert.equal(await output(`keys revoke ${id}`), `${id} is revoked\n`);
+    assert.equal(await failure(`keys revoke ${id}`), `${id} is already revoked`);
+  });
+
   test('orders that are read in several batches all come from one snapshot, even if orders change between the batches', async (t) => {
     const { url } = await newDatabase();
     const open = await openPostgresStorage(url, { create: true });

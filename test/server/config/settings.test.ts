@@ -68,6 +68,10 @@ const MISTAKES: readonly Mistake[] = [
     ['--workers', '2'],
     '--workers: more than one worker needs PostgreSQL and Redis; name them with --database-url and --redis-url',
   ],
+  [
+    ['--workers', '2', '--redis-url', 'redis://localhost'],
+    '--workers: more than one worker needs PostgreSQL and Redis; name them with --database-url and --redis-url',
+  ],
   [['--no-sample=1'], `--no-sample takes no value; ${HELP}`],
   [{ STORE_ORDERS_SAMPLE: 'no' }, 'STORE_ORDERS_SAMPLE: expected true or false, not "no"'],
   ['{"port": [8080]}', `settings.json: port: ${PORT}, not [8080]`],

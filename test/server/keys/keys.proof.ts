@@ -81,3 +81,16 @@ test('a request that comes more than a second after a revocation does not join a
   for (const reply of replies) reply();
   assert.equal(await next, undefined);
 });
+
+test('each base62 character is equally likely in a new key', () => {
+  const counts = new Map<string, number>();
+  for (let i = 0; i < 4_000; i++) {
+    for (const character of createApiKey().slice(3, 35)) counts.set(character, (counts.get(character) ?? 0) + 1);
+  }
+  assert.equal(counts.size, 62);
+  const expected = (4_000 * 32) / 62;
+  const chiSquare = [...counts.values()].reduce((sum, count) => sum + (count - expected) ** 2 / expected, 0);
+  // By chance alone, a chi-square value with 61 degrees of freedom exceeds 140 less than once in
+  // ten million runs.
+  assert.ok(chiSquare < 140, `${chiSquare}`);
+});

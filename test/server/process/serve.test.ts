@@ -258,3 +258,13 @@ test('if the lock file cannot be opened, the server prints one sentence, exits w
   assert.match(stderr, /^store-orders: cannot open \S*store-orders\.db-server: [^\n]+\n$/);
   assert.deepEqual(readdirSync(cwd), ['store-orders.db-server']);
 });
+
+test('--log events leaves out the lines of requests', async (t) => {
+  const server = await startServer(t, { cwd: temporaryDirectory() }, '--log', 'events');
+  await fetch(`${server.url}/store/orders`);
+  await server.stop('SIGTERM');
+  assert.deepEqual(
+    server.log().map(({ event }) => event),
+    ['listening', 'stopping', 'stopped'],
+  );
+});
