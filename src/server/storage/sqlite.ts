@@ -139,17 +139,21 @@ export async function discard({ name, isNew, close }: ServerStorage): Promise<vo
 
 /** Does the same, but keeps the files if another process has used them meanwhile. */
 export async function discardUnused(storage: Storage): Promise<void> {
-  const isUsed = storage.isNew && (hasServer(storage.name) || (await hasContents(storage)));
+  // If that cannot be found out, the files are kept.
+  const isUsed = storage.isNew && (await hasUser(storage).catch(() => true));
   await (isUsed ? storage.close() : discard(storage));
 }
 
-async function hasContents({ keys, records }: Storage): Promise<boolean> {
+async function hasUser({ name, keys, records }: Storage): Promise<boolean> {
+  if (hasServer(name)) return true;
   for await (const _ of records()) return true;
   return !(await keys.isEmpty());
 }
 
 function removeFiles(file: string): void {
+  // A file of this name belongs to somebody else.
+  if (file === IN_MEMORY) return;
   for (const name of ['', '-wal', '-shm', LOCK_SUFFIX].map((suffix) => file + suffix)) {
-    if (statSync(name, { throwIfNoEntry: false })?.isFile()) rmSync(name);
+    if (statSync(name, { throwIfNoEntry: false })?.isFile()) rmSync(name, { force: true });
   }
 }

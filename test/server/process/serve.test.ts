@@ -92,6 +92,13 @@ test('the server keeps serving when its log is no longer read', async (t) => {
   assert.equal(await server.stop('SIGTERM'), 0);
 });
 
+test('a server with :memory: that cannot listen keeps a file of that name, which another program has written', async () => {
+  const cwd = temporaryDirectory();
+  writeFileSync(join(cwd, ':memory:'), 'Felis catus');
+  assert.equal((await run(['--db', ':memory:', '--host', '192.0.2.1'], { cwd })).code, 1);
+  assert.deepEqual(readdirSync(cwd), [':memory:']);
+});
+
 test('if the server cannot listen, it reports why, exits with 1, and leaves no database behind', async (t) => {
   const cwd = temporaryDirectory();
   const other = createServer();
