@@ -13,7 +13,8 @@ const MEMBER = /^([!#$%&'*+.^_`|~0-9a-z-]+)(?:[ \t]*;[ \t]*q=(0(?:\.[0-9]{0,3})?
  * listed, even `identity`, has the weight of `*`, or 0 without `*`. If no supported coding is
  * accepted, the result is `identity`. Malformed list members are ignored.
  */
-export function preferredCoding(acceptEncoding = ''): Coding {
+export function preferredCoding(acceptEncoding: string | undefined): Coding {
+  if (acceptEncoding === undefined) return 'identity';
   const weights = new Map<string, number>();
   for (const member of acceptEncoding.toLowerCase().split(',')) {
     const [, name = '', weight = '1'] = MEMBER.exec(member.trim()) ?? [];
