@@ -186,5 +186,5 @@ export function bearerToken(value: string): string | undefined {
   return BEARER.test(value) ? value.slice('bearer '.length).trim() : undefined;
 }
 
-/** Matches a token after `Bearer`, valid or not, and more than one credential. */
-const ATTEMPT = /^bearer +[^ ]|, /i;
+/** Matches a token after `Bearer`, valid or not, even if another credential comes first. */
+const ATTEMPT = /(?:^|, )bearer +[^ ]/i;

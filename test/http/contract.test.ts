@@ -63,6 +63,7 @@ for (const way of WAYS) {
           'Bearer',
           'bearer ',
           'Basic dTpw',
+          'Digest username="ann", uri="/"',
           'Token business-key',
           'business-key',
           'Bearerbusiness-key',
