@@ -8,7 +8,7 @@ const ERRORS = {
   order_already_shipped: [409, 'The order has already shipped. A shipped order cannot be cancelled.'],
   order_already_cancelled: [409, 'The order is already cancelled. No further action is needed.'],
   order_not_pending: [409, 'The order is not pending. Only a pending order can be cancelled.'],
-  precondition_failed: [412, 'The If-Match condition failed. Omit If-Match, or send the current ETag of the list.'],
+  precondition_failed: [412, 'The If-Match condition failed. Omit If-Match or, for the list, send its current ETag.'],
   rate_limit_exceeded: [429, 'The rate limit is exceeded. Wait the number of seconds in Retry-After, then retry.'],
   api_key_banned: [429, 'The API key is temporarily banned. After a 429, wait the number of seconds in Retry-After.'],
   bad_request: [400, 'The request is not valid HTTP. Check its request line and header fields.'],
