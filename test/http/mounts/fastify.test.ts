@@ -110,3 +110,19 @@ test("a list that fails midway is not reported to the host as a client's error",
   await assert.rejects(response.text());
   assert.deepEqual(reported, []);
 });
+
+test("a request that the host's hooks reject goes to the host's error handler and cancels no order", async () => {
+  const { service, store } = createShop();
+  const app = fastify();
+  app.setErrorHandler((error, _request, reply) => reply.code(418).send(`the host: ${String(error)}`));
+  app.addHook('preHandler', async () => {
+    throw new Error('closed today');
+  });
+  app.register(fastifyPlugin(service));
+  for (const type of ['application/json', 'nonsense', '']) {
+    const request = { method: 'DELETE', url: order(1), headers: { ...headers, 'content-type': type } } as const;
+    const { statusCode, payload } = await app.inject(request);
+    assert.deepEqual([statusCode, payload], [418, 'the host: Error: closed today'], type);
+  }
+  assert.equal(store.get(1n)?.status, 'pending');
+});
