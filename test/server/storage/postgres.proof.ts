@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { describe, type TestContext, test } from 'node:test';
 import pg from 'pg';
 import { createMemoryLimiter } from 'store-orders/limiter';
@@ -9,20 +10,15 @@ import { listenOnFreePort } from '../../support/listen.js';
 import { missingEngine, startEngine } from '../../support/postgres-server.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { until } from '../../support/until.js';
-import { run, startServer } from '../support/program.js';
+import { startServer } from '../support/program.js';
+import { assertOldContents, FORMATS, keysOf, VERSIONS } from './support/old-formats.js';
 
-describe('a server with a PostgreSQL database', { skip: missingEngine }, async () => {
+describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
   const engine = await startEngine();
 
-  async function newDatabase() {
+  /** Creates a server over a new database, as `serve` does. */
+  async function serve(t: TestContext) {
     const url = await createDatabase(engine);
-    const cwd = temporaryDirectory();
-    const program = (...args: readonly string[]) => run(args, { cwd, env: { DATABASE_URL: url } });
-    return { url, cwd, program };
-  }
-
-  /** Opens the database and creates a server that uses it, as `serve` does. */
-  async function serve(t: TestContext, url: string) {
     const open = await openPostgresStorage(url, { create: true, limitsStatementTime: true });
     assert.ok(open.ok);
     const { data } = open;
@@ -40,12 +36,31 @@ describe('a server with a PostgreSQL database', { skip: missingEngine }, async (
     const { key } = await data.keys.create({ name: 'business' });
     const request = (path: string, method = 'GET', apiKey = key) =>
       fetch(`http://127.0.0.1:${port}${path}`, { method, headers: { authorization: `Bearer ${apiKey}` } });
-    return { data, key, request };
+    return { url, data, request };
+  }
+
+  /** Opens a connection of another program. */
+  async function connect(url: string): Promise<pg.Client> {
+    const client = new pg.Client(url);
+    await client.connect();
+    return client;
+  }
+
+  for (const version of VERSIONS) {
+    test(`tables of version ${version} open with their orders and keys`, async (t) => {
+      const url = await createDatabase(engine);
+      const client = await connect(url);
+      await client.query(readFileSync(new URL(`${version}.sql`, FORMATS), 'utf8'));
+      await client.end();
+      const opened = await openPostgresStorage(url);
+      assert.ok(opened.ok);
+      t.after(opened.data.close);
+      await assertOldContents(opened.data, keysOf(version, 'tables'));
+    });
   }
 
   test('while the database is down, responses are 503 with Retry-After, never 401; afterwards, requests succeed', async (t) => {
-    const { url } = await newDatabase();
-    const { data, request } = await serve(t, url);
+    const { data, request } = await serve(t);
     const later = await data.keys.create({ name: 'pro' });
     await data.orders.put([{ id: 1 }, { id: 2 }]);
     assert.equal((await request('/v1/store/orders/1', 'DELETE')).status, 204);
@@ -70,10 +85,8 @@ describe('a server with a PostgreSQL database', { skip: missingEngine }, async (
   });
 
   test('a server whose tables are gone is not ready', async (t) => {
-    const { url } = await newDatabase();
-    const { request } = await serve(t, url);
-    const admin = new pg.Client(url);
-    await admin.connect();
+    const { url, request } = await serve(t);
+    const admin = await connect(url);
     for (const table of ['store_orders', 'store_orders_keys']) {
       assert.equal((await request('/readyz')).status, 200);
       await admin.query(`ALTER TABLE ${table} RENAME TO moved`);
@@ -84,11 +97,11 @@ describe('a server with a PostgreSQL database', { skip: missingEngine }, async (
   });
 
   test('a server exits at SIGTERM although its database has stopped responding', async (t) => {
-    const { url, cwd } = await newDatabase();
-    const server = await startServer(t, { cwd, env: { DATABASE_URL: url } }, '--redis-url', 'redis://127.0.0.1:1');
+    const url = await createDatabase(engine);
+    const options = { cwd: temporaryDirectory(), env: { DATABASE_URL: url } };
+    const server = await startServer(t, options, '--redis-url', 'redis://127.0.0.1:1');
     assert.equal((await fetch(new URL('/readyz', server.url))).status, 200);
-    const client = new pg.Client(url);
-    await client.connect();
+    const client = await connect(url);
     const { rows } = await client.query("SELECT pid FROM pg_stat_activity WHERE application_name = 'store-orders'");
     assert.equal(rows.length, 2, 'the check of the orders and the check of the keys each have a connection');
     for (const { pid } of rows) process.kill(pid, 'SIGSTOP');
@@ -102,11 +115,9 @@ describe('a server with a PostgreSQL database', { skip: missingEngine }, async (
   });
 
   test('each of 60 cancels that wait for a locked order gets a 503 with Retry-After within 6 s, and cancels nothing', async (t) => {
-    const { url } = await newDatabase();
-    const { data, request } = await serve(t, url);
+    const { url, data, request } = await serve(t);
     await data.orders.put(Array.from({ length: 60 }, (_, id) => ({ id })));
-    const other = new pg.Client({ connectionString: url });
-    await other.connect();
+    const other = await connect(url);
     await other.query('BEGIN; UPDATE store_orders SET quantity = 1');
     const startMs = performance.now();
     const refused = await Promise.all(
@@ -122,8 +133,7 @@ describe('a server with a PostgreSQL database', { skip: missingEngine }, async (
   });
 
   test('while four clients read long lists slowly, cancels succeed and a fifth long list gets a 503, until one has ended', async (t) => {
-    const { url } = await newDatabase();
-    const { data, request } = await serve(t, url);
+    const { data, request } = await serve(t);
     await data.orders.put(Array.from({ length: 2_001 }, (_, id) => ({ id })));
     const readers: AsyncIterator<unknown>[] = [];
     try {

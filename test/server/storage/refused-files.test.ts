@@ -1,80 +1,76 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { linkSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { openSqliteDatabase, openSqliteOrderStore } from 'store-orders/sqlite';
 import { sampled } from '../../support/sampled.js';
-import { temporaryDirectory } from '../../support/temporary-file.js';
-import { answerOf, issueKey, run } from '../support/program.js';
+import { leaveJournal } from '../support/journal.js';
+import { issueKey, programIn } from '../support/program.js';
 
 const COMMANDS = [
   // No machine has this address (RFC 5737). So if a server wrongly accepts the file, it cannot
   // listen, and exits with a different message.
   'serve --host 192.0.2.1',
-  'orders import -',
   'orders import - --replace',
   'orders export',
-  'orders show 1',
   'orders ship 1',
   'keys create --plan free',
   'keys list',
-  'keys set-plan key_a --plan free',
   'keys revoke key_a',
-  'quota show key_a',
   'quota reset key_a',
-  'ban lift key_a',
   'db check',
   'db backup copy.db',
 ];
 
-const NO_DATABASE = /: the file is not a SQLite database; name another file, /;
-const FOREIGN = /: the file is not an order database, because it holds other tables; use a separate file\n$/;
 const NEWER =
   /: its (orders|program) schema has version 99, but this program knows only versions up to [13]; use a newer store-orders\n$/;
 
-/** The statement that marks a file as an order database. */
-const APPLICATION_ID = 'PRAGMA application_id = 0x534f7264';
-
-const FILES: readonly { readonly name: string; readonly says: RegExp; make(file: string): unknown }[] = [
-  {
-    name: 'text',
-    says: NO_DATABASE,
-    make: (file) => writeFileSync(file, 'Felis catus, '.repeat(1_000)),
-  },
-  {
-    name: 'a database of another program in WAL mode',
-    says: FOREIGN,
-    make: (file) => exec(file, 'PRAGMA journal_mode = WAL', 'CREATE TABLE cats (name TEXT)'),
-  },
-  {
-    name: 'a file that records a newer version of its order tables',
-    says: NEWER,
-    async make(file) {
-      await issueKey(join(file, '..'), 'free', '--db', file);
-      exec(file, "UPDATE store_orders_schema SET version = 99 WHERE part = 'orders'");
-    },
-  },
-  {
-    name: "a file without a write-ahead log that records a newer version of the program's tables",
-    says: NEWER,
-    async make(file) {
-      await issueKey(join(file, '..'), 'free', '--db', file);
-      exec(file, 'PRAGMA journal_mode = DELETE');
-      exec(file, "UPDATE store_orders_schema SET version = 99 WHERE part = 'program'");
-    },
-  },
+const FILES: readonly (readonly [name: string, says: RegExp, make: (file: string) => unknown])[] = [
+  [
+    'text',
+    /: the file is not a SQLite database; name another file, /,
+    (file) => writeFileSync(file, 'Felis catus, '.repeat(1_000)),
+  ],
+  [
+    'a database of another program in WAL mode',
+    /: the file is not an order database, because it holds other tables; use a separate file\n$/,
+    (file) => exec(file, 'PRAGMA journal_mode = WAL', 'CREATE TABLE cats (name TEXT)'),
+  ],
+  [
+    'a file that records a newer version of its order tables',
+    NEWER,
+    (file) => createDatabase(file, "UPDATE store_orders_schema SET version = 99 WHERE part = 'orders'"),
+  ],
+  [
+    "a file without a write-ahead log that records a newer version of the program's tables",
+    NEWER,
+    (file) =>
+      createDatabase(
+        file,
+        'PRAGMA journal_mode = DELETE',
+        "UPDATE store_orders_schema SET version = 99 WHERE part = 'program'",
+      ),
+  ],
+  [
+    'a file with two hard links',
+    /: the file has 2 names \(hard links\), and SQLite keeps a log beside each; remove all names but one\n$/,
+    (file) => createDatabase(file).then(() => linkSync(file, `${file}.link`)),
+  ],
+  ['a directory', /: it is not a regular file; name another\n$/, mkdirSync],
+  [
+    'a backup that was copied over a database whose creation was killed',
+    /: the journal file\.db-journal belongs to a database that this file has replaced; .+ with db restore, .+\n$/,
+    (file) => createDatabase(file).then(() => leaveJournal(file)),
+  ],
 ];
 
-for (const [index, { name, says, make }] of FILES.entries()) {
+for (const [index, [name, says, make]] of FILES.entries()) {
   test(`every command refuses ${name}, and changes neither this file nor the files beside it`, async () => {
-    const cwd = temporaryDirectory();
+    const { cwd, run } = programIn();
     await make(join(cwd, 'file.db'));
     const before = contents(cwd);
     for (const command of sampled(COMMANDS, index)) {
-      const { code, stdout, stderr } = await run([...command.split(' '), '--db', 'file.db'], {
-        cwd,
-        input: '{"id":1}',
-      });
+      const { code, stdout, stderr } = await run(`${command} --db file.db`, '{"id":1}');
       assert.deepEqual([code, stdout], [1, ''], command);
       assert.match(stderr, says, command);
       assert.match(stderr, /^store-orders: cannot (?:open|read) file\.db: [^\n]+\n$/, command);
@@ -84,40 +80,44 @@ for (const [index, { name, says, make }] of FILES.entries()) {
 }
 
 test('a database file without tables is accepted as a new database', async () => {
-  const cwd = temporaryDirectory();
+  const { cwd, json } = programIn();
   exec(join(cwd, 'store-orders.db'), 'PRAGMA user_version = 1', 'PRAGMA user_version = 0');
-  assert.deepEqual(await answerOf(['keys', 'list'], { cwd }), []);
+  assert.deepEqual(await json('keys list'), []);
 });
 
 test('a migration that fails midway leaves the file unchanged', async () => {
-  const cwd = temporaryDirectory();
+  const { cwd, failure } = programIn();
   exec(
     join(cwd, 'keyless.db'),
     'CREATE TABLE store_orders_schema (part TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT',
     "INSERT INTO store_orders_schema VALUES ('orders', 1)",
     'CREATE TABLE quotas (mine TEXT)',
-    APPLICATION_ID,
+    // This marks the file as an order database.
+    'PRAGMA application_id = 0x534f7264',
   );
   const before = contents(cwd);
-  const { code, stderr } = await run(['keys', 'list', '--db', 'keyless.db'], { cwd });
-  assert.deepEqual([code, stderr], [1, 'store-orders: cannot open keyless.db: table quotas already exists\n']);
+  assert.equal(await failure('keys list --db keyless.db'), 'cannot open keyless.db: table quotas already exists');
   assert.deepEqual(contents(cwd), before);
 });
 
 test('several processes that migrate the same file together all succeed, and the file is migrated once', async () => {
-  const cwd = temporaryDirectory();
+  const { cwd, json } = programIn();
   for (const round of sampled([1, 2, 3, 4, 5])) {
     const db = `${round}.db`;
     const store = openSqliteOrderStore(join(cwd, db));
     await store.put([{ id: 1 }]);
     await store.close();
-    const keys = await Promise.all([1, 2, 3].map(() => issueKey(cwd, 'free', '--db', db)));
-    const checked = Object(await answerOf(['db', 'check', '--db', db], { cwd }));
-    assert.deepEqual(checked.schema, { orders: { file: 3, program: 3 }, program: { file: 1, program: 1 } });
-    assert.equal(checked.keys.total, keys.length);
-    assert.equal(checked.orders.total, 1);
+    await Promise.all([1, 2, 3].map(() => issueKey(cwd, 'free', '--db', db)));
+    const { schema, keys, orders } = Object(await json(`db check --db ${db}`));
+    assert.deepEqual(schema, { orders: { file: 3, program: 3 }, program: { file: 1, program: 1 } });
+    assert.deepEqual([keys.total, orders.total], [3, 1]);
   }
 });
+
+async function createDatabase(file: string, ...statements: readonly string[]): Promise<void> {
+  await issueKey(dirname(file), 'free', '--db', file);
+  exec(file, ...statements);
+}
 
 function exec(file: string, ...statements: readonly string[]): void {
   const database = openSqliteDatabase(file);
@@ -127,7 +127,6 @@ function exec(file: string, ...statements: readonly string[]): void {
 
 /** Returns the bytes of each file in a directory, by file name. */
 function contents(directory: string): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    readdirSync(directory).map((name) => [name, readFileSync(join(directory, name)).toString('latin1')]),
-  );
+  const files = readdirSync(directory, { withFileTypes: true }).filter((entry) => entry.isFile());
+  return Object.fromEntries(files.map(({ name }) => [name, readFileSync(join(directory, name), 'latin1')]));
 }
