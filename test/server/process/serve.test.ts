@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -12,7 +12,7 @@ import { openSqliteDatabase } from 'store-orders/sqlite';
 import { listenOnFreePort } from '../../support/listen.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { until } from '../../support/until.js';
-import { answerOf, issueKey, run, startServer } from '../support/program.js';
+import { issueKey, programIn, type RunningServer, startServer } from '../support/program.js';
 
 /** Makes the program believe that its stderr is a terminal. */
 const ON_TERMINAL = { NODE_OPTIONS: '--import=data:text/javascript,process.stderr.isTTY=true' };
@@ -20,7 +20,7 @@ const ON_TERMINAL = { NODE_OPTIONS: '--import=data:text/javascript,process.stder
 const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 
 test('the first run prints curl commands that list and cancel orders, and keys for three plans; the second run prints nothing', async (t) => {
-  const cwd = temporaryDirectory();
+  const { cwd, json } = programIn();
   const server = await startServer(t, { cwd });
   // The test sends these requests itself, because curl is not installed everywhere. The quotes are
   // double because cmd.exe has no other quotes.
@@ -43,7 +43,7 @@ test('the first run prints curl commands that list and cancel orders, and keys f
   const again = await startServer(t, { cwd });
   await again.stop('SIGTERM');
   assert.equal(again.stderr(), '');
-  assert.equal(Object(await answerOf(['keys', 'list'], { cwd })).length, 3);
+  assert.equal(Object(await json('keys list')).length, 3);
 });
 
 test('--no-sample creates an empty database, :memory: creates no file, and an existing file gets no sample orders', async (t) => {
@@ -92,112 +92,84 @@ test('the server keeps serving when its log is no longer read', async (t) => {
   assert.equal(await server.stop('SIGTERM'), 0);
 });
 
-test('a server with :memory: that cannot listen keeps a file of that name, which another program has written', async () => {
-  const cwd = temporaryDirectory();
+test('if the server cannot listen, it reports why, exits with 1, and removes only files that it has created', async (t) => {
+  const { cwd, failure } = programIn();
+  const other = createServer();
+  t.after(() => other.close());
+  const port = await listenOnFreePort(other);
+  assert.equal(
+    await failure(`serve --port ${port}`),
+    `port ${port} on 127.0.0.1 is in use; choose another with --port`,
+  );
+  const elsewhere = 'serve --host 192.0.2.1';
+  assert.equal(
+    await failure(elsewhere),
+    'cannot listen on port 8080 on 192.0.2.1: listen EADDRNOTAVAIL: address not available 192.0.2.1:8080; check --host and --port',
+  );
+  assert.deepEqual(readdirSync(cwd), []);
+  // Another program has written a file with the name of a database in memory.
   writeFileSync(join(cwd, ':memory:'), 'Felis catus');
-  assert.equal((await run(['--db', ':memory:', '--host', '192.0.2.1'], { cwd })).code, 1);
+  assert.match(await failure(`${elsewhere} --db :memory:`), /^cannot listen /);
   assert.deepEqual(readdirSync(cwd), [':memory:']);
 });
 
-test('if the server cannot listen, it reports why, exits with 1, and leaves no database behind', async (t) => {
-  const cwd = temporaryDirectory();
-  const other = createServer();
-  t.after(() => other.close());
-  const port = `${await listenOnFreePort(other)}`;
-  assert.deepEqual(await run(['--port', port], { cwd }), {
-    code: 1,
-    stdout: '',
-    stderr: `store-orders: port ${port} on 127.0.0.1 is in use; choose another with --port\n`,
-  });
-  const elsewhere = await run(['--host', '192.0.2.1'], { cwd });
-  assert.deepEqual(
-    [elsewhere.code, elsewhere.stderr],
-    [
-      1,
-      'store-orders: cannot listen on port 8080 on 192.0.2.1: listen EADDRNOTAVAIL: address not available 192.0.2.1:8080; check --host and --port\n',
-    ],
-  );
-  assert.deepEqual(readdirSync(cwd), []);
+test('if the lock file cannot be opened, the server exits with 1 and leaves no database', async () => {
+  const { cwd, failure } = programIn();
+  mkdirSync(join(cwd, 'store-orders.db-server'));
+  assert.match(await failure('serve --port 0'), /^cannot open \S*store-orders\.db-server: /);
+  assert.deepEqual(readdirSync(cwd), ['store-orders.db-server']);
 });
 
-test('a server with unreadable saved quotas does not start, and exits with 1', async () => {
-  const cwd = temporaryDirectory();
+test('a server with unreadable saved quotas does not start, and keeps its database', async () => {
+  const { cwd, failure } = programIn();
   await issueKey(cwd, 'free');
   const database = openSqliteDatabase(join(cwd, 'store-orders.db'));
   database.exec("INSERT INTO quotas VALUES ('key_a', '{}')");
   database.close();
-  const { code, stderr } = await run(['--port', '0'], { cwd });
-  assert.equal(code, 1);
-  assert.match(stderr, /^store-orders: the saved quotas of key_a are invalid: [^\n]+\n$/);
+  assert.match(await failure('serve --port 0'), /^the saved quotas of key_a are invalid: /);
   assert.ok(readdirSync(cwd).includes('store-orders.db'));
 });
 
 test('the log has one JSON object for each request, with the reason if the request failed', async (t) => {
   const cwd = temporaryDirectory();
   const server = await startServer(t, { cwd });
-  const { key, id } = await issueKey(cwd, 'free');
-  const listed = await server.get(key);
-  await fetch(`${server.url}/store/orders/9007199254740993`, {
-    method: 'DELETE',
-    headers: { authorization: `Bearer ${key}` },
-  });
-  const hostile = { headers: { 'X-Request-Id': 'from-client', traceparent: TRACEPARENT } };
-  const refused = await fetch(new URL(`/%22\u00e9"?key=1`, server.url), hostile);
+  const { key, id: keyId } = await issueKey(cwd, 'free');
+  const path = '/v1/store/orders/9007199254740993';
+  const send = (target: string, method: string, headers: Record<string, string>) =>
+    fetch(new URL(target, server.url), { method, headers });
+  await send(path, 'DELETE', { authorization: `Bearer ${key}` });
+  const stranger = { 'X-Request-Id': 'from-client', traceparent: TRACEPARENT };
+  const refused = await send('/%22\u00e9"?key=1', 'GET', stranger);
   const database = openSqliteDatabase(join(cwd, 'store-orders.db'));
   t.after(() => database.close());
   database.exec('PRAGMA busy_timeout = 5000');
-  database.exec('ALTER TABLE orders RENAME TO gone; UPDATE orders_revision SET revision = revision + 1');
-  // The server notices a change by another process after at most 100 ms.
-  await sleep(100);
+  database.exec('ALTER TABLE orders RENAME TO gone');
   const failed = await server.get(key);
-  await until(() => server.log().length === 5);
-  const [, list, cancel, stranger, failure] = server.log();
-  assert.ok(typeof list?.['durationMs'] === 'number' && typeof list['time'] === 'string');
-  assert.equal(new Set(server.log().map(({ requestId }) => requestId)).size, 5, 'each request has its own id');
-  const known = ({ time, durationMs, requestId, error, ...fields }: Readonly<Record<string, unknown>> = {}) => fields;
-  const common = { level: 'info', event: 'request', clientAddress: '127.0.0.1' };
-  const path = '/v1/store/orders';
-  assert.deepEqual(known(list), {
-    ...common,
-    method: 'GET',
-    path,
-    status: 200,
-    bytes: Buffer.byteLength(await listed.text()),
-    operation: 'listOrders',
-    keyId: id,
-  });
-  assert.deepEqual(known(cancel), {
-    ...common,
-    method: 'DELETE',
-    path: `${path}/9007199254740993`,
-    status: 204,
-    bytes: 0,
-    operation: 'cancelOrder',
-    orderId: '9007199254740993',
-    keyId: id,
-  });
-  assert.equal(stranger?.['requestId'], 'from-client');
-  assert.deepEqual(known(stranger), {
-    ...common,
-    traceparent: TRACEPARENT,
-    method: 'GET',
-    path: '/%22%C3%A9%22',
-    status: 401,
-    bytes: (await refused.text()).length,
-    code: 'missing_api_key',
-  });
-  assert.deepEqual(known(failure), {
-    ...common,
-    level: 'error',
-    method: 'GET',
-    path,
-    status: 503,
-    bytes: (await failed.text()).length,
-    operation: 'listOrders',
-    code: 'service_unavailable',
-    keyId: id,
-  });
-  assert.match(String(failure?.['error']), /no such table/);
+  await until(() => server.log().length === 4);
+  const [, ...lines] = server.log();
+  for (const { time, durationMs } of lines) assert.deepEqual([typeof time, typeof durationMs], ['string', 'number']);
+  const ids = lines.map(({ requestId }) => requestId);
+  assert.equal(ids[1], 'from-client');
+  assert.equal(new Set(ids).size, 3, 'each request has its own id');
+  assert.match(String(lines[2]?.['error']), /no such table/);
+  const common = { event: 'request', clientAddress: '127.0.0.1' };
+  assert.deepEqual(
+    lines.map(({ time, durationMs, requestId, error, ...fields }) => fields),
+    [
+      {
+        ...{ ...common, level: 'info', method: 'DELETE', path, status: 204, bytes: 0 },
+        ...{ operation: 'cancelOrder', orderId: '9007199254740993', keyId },
+      },
+      {
+        ...{ ...common, level: 'info', method: 'GET', path: '/%22%C3%A9%22', status: 401 },
+        ...{ bytes: (await refused.text()).length, code: 'missing_api_key', traceparent: TRACEPARENT },
+      },
+      {
+        ...{ ...common, level: 'error', method: 'GET', path: '/v1/store/orders', status: 503 },
+        ...{ bytes: (await failed.text()).length, operation: 'listOrders', code: 'service_unavailable', keyId },
+      },
+    ],
+  );
 });
 
 test('requests without a valid key are limited separately for each client address that the trusted proxy reports', async (t) => {
@@ -211,43 +183,31 @@ test('requests without a valid key are limited separately for each client addres
   assert.equal(await statusFor('1.1.1.2'), 401);
 });
 
-async function underLock(t: Parameters<typeof startServer>[0]) {
+test('on SIGTERM the server finishes the request in flight, closes the connection and exits with 0', async (t) => {
   const cwd = temporaryDirectory();
   const server = await startServer(t, { cwd });
   const { key } = await issueKey(cwd, 'free');
-  const { hostname, port } = new URL(server.url);
   const database = openSqliteDatabase(join(cwd, 'store-orders.db'));
   t.after(() => database.close());
   database.exec('BEGIN IMMEDIATE');
-  const socket = connect(Number(port), hostname);
-  await once(socket, 'connect');
-  socket.write(`DELETE /v1/store/orders/5 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`);
-  await sleep(100);
-  return { server, database, socket };
-}
-
-test('on SIGTERM the server finishes the request in flight, closes the connection and exits with 0', async (t) => {
-  const { server, database, socket } = await underLock(t);
-  const silent = connect(Number(new URL(server.url).port), '127.0.0.1');
-  await once(silent, 'connect');
+  const answer = text(
+    await begin(server, `DELETE /v1/store/orders/5 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`),
+  );
+  const silent = await begin(server);
   const exit = server.stop('SIGTERM');
   await once(silent, 'close');
   assert.equal(server.child.exitCode, null, 'the server waits until the order is cancelled');
   database.exec('COMMIT');
-  const answer = await text(socket);
-  assert.match(answer, /^HTTP\/1\.1 204 No Content\r\n/);
-  assert.match(answer, /\r\nConnection: close\r\n/i);
+  assert.match(await answer, /^HTTP\/1\.1 204 No Content\r\n(?:.+\r\n)*Connection: close\r\n/i);
   assert.equal(await exit, 0);
   assert.equal(server.log().at(-1)?.['event'], 'stopped');
 });
 
 test('a second signal ends the server immediately, unless the signal comes right after the first one', async (t) => {
-  const { server } = await underLock(t);
-  // This request is never completed. The server would wait for it much longer than for the cancel,
-  // which only waits for the database lock.
-  const begun = connect(Number(new URL(server.url).port), '127.0.0.1');
+  const server = await startServer(t, { cwd: temporaryDirectory() }, '--db', ':memory:');
+  // A server that stops waits several seconds for the rest of this request.
+  const begun = await begin(server, 'GET / HTTP/1.1\r\n');
   begun.on('error', () => {});
-  await new Promise<void>((resolve) => begun.write('GET / HTTP/1.1\r\n', () => resolve()));
   const exit = server.stop('SIGINT');
   server.child.kill('SIGINT');
   await until(() => server.log().some(({ event }) => event === 'stopping'));
@@ -257,14 +217,16 @@ test('a second signal ends the server immediately, unless the signal comes right
   assert.equal(await exit, 'SIGTERM');
 });
 
-test('if the lock file cannot be opened, the server prints one sentence, exits with 1 and leaves no database', async () => {
-  const cwd = temporaryDirectory();
-  mkdirSync(join(cwd, 'store-orders.db-server'));
-  const { code, stdout, stderr } = await run(['serve', '--port', '0'], { cwd });
-  assert.deepEqual([code, stdout], [1, '']);
-  assert.match(stderr, /^store-orders: cannot open \S*store-orders\.db-server: [^\n]+\n$/);
-  assert.deepEqual(readdirSync(cwd), ['store-orders.db-server']);
-});
+/** Opens a connection and sends text. Resolves when the server has read the text. */
+async function begin({ url }: RunningServer, sent = ''): Promise<Socket> {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  await once(socket, 'connect');
+  socket.write(sent);
+  // The server reads from all its connections before it can respond to a newer one.
+  await fetch(`${url}/store/orders`, { headers: { connection: 'close' } });
+  return socket;
+}
 
 test('--log events leaves out the lines of requests', async (t) => {
   const server = await startServer(t, { cwd: temporaryDirectory() }, '--log', 'events');
