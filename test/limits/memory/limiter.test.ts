@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { inspect } from 'node:util';
 import fc from 'fast-check';
-import { createPlan, perDay, perMinute } from 'store-orders/limiter';
+import { createPlan, type Decision, perDay, perMinute } from 'store-orders/limiter';
 import { createManualClock } from 'store-orders/testing';
 import { createStatefulLimiter } from '../../../dist/limits/memory/limiter.js';
 
@@ -11,9 +12,9 @@ const DAY_MS = 86_400_000;
 const daily = createPlan({ name: 'daily', policies: [perDay(2)] });
 const strangers = createPlan({ name: 'strangers', policies: [perMinute(3)], partition: 'address' });
 
-function start(maxAddresses?: number) {
-  const clock = createManualClock();
-  return { clock, limiter: createStatefulLimiter({ clock, ...(maxAddresses === undefined ? {} : { maxAddresses }) }) };
+function start({ startMs, maxAddresses }: { startMs?: number; maxAddresses?: number } = {}) {
+  const clock = createManualClock(startMs);
+  return { clock, limiter: createStatefulLimiter({ clock, maxAddresses }) };
 }
 
 test('a key and an address that are over quota stay over quota during a flood of 200,000 other addresses and keys', () => {
@@ -35,7 +36,7 @@ test('a key and an address that are over quota stay over quota during a flood of
 });
 
 test('when maxAddresses is reached, a new address gets its own bucket only after the window of another address has ended', () => {
-  const { clock, limiter } = start(100);
+  const { clock, limiter } = start({ maxAddresses: 100 });
   const slow = createPlan({ name: 'slow', policies: [{ ...perMinute(2), windowMs: DAY_MS }], partition: 'address' });
   for (let n = 0; n < 50; n++) limiter.take(`early ${n}`, strangers);
   for (let n = 0; n < 50; n++) limiter.take(`late ${n}`, slow, 2);
@@ -58,11 +59,13 @@ test('requests of other keys remove the expired state of a key, but no state tha
   const { clock, limiter } = start();
   const month = createPlan({ name: 'month', policies: [{ name: 'month', quota: 9, windowMs: 30 * DAY_MS }] });
   const trickle = createPlan({ name: 'trickle', policies: [{ ...perMinute(9), refill: 'continuous' }] });
-  for (let n = 0; n < 100; n++) limiter.take(`over ${n}`, n % 2 === 0 ? daily : trickle);
-  for (let n = 0; n < 100; n++) limiter.take(`open ${n}`, month);
-  for (let n = 0; n < 100; n++) limiter.ban(`banned ${n}`, 30 * DAY_MS);
+  for (let n = 0; n < 100; n++) {
+    limiter.take(`over ${n}`, n % 2 === 0 ? daily : trickle);
+    limiter.take(`open ${n}`, month);
+    limiter.ban(`banned ${n}`, 30 * DAY_MS);
+  }
   clock.advance(DAY_MS);
-  for (let n = 0; n < 320; n++) limiter.take(`newcomer ${n}`, month);
+  for (let n = 0; n < 1_000; n++) limiter.take(`newcomer ${n}`, month);
   for (let n = 0; n < 100; n++) {
     assert.equal(limiter.inspect(`over ${n}`), undefined);
     assert.equal(limiter.inspect(`open ${n}`)?.buckets.length, 1);
@@ -76,7 +79,7 @@ test('no address is admitted before its Retry-After or above its quota, whatever
   const check = fc.property(requests, fc.integer({ min: 1, max: 6 }), refills, (history, maxAddresses, refill) => {
     const policies = [{ name: 'w', quota: 3, windowMs: 50, refill }];
     const plan = createPlan({ name: 'strangers', policies, partition: 'address' });
-    const { clock, limiter } = start(maxAddresses);
+    const { clock, limiter } = start({ maxAddresses });
     const retryAtMs = new Map<number, number>();
     const admitted = new Map<number, number[]>();
     for (const [address, ms] of history) {
@@ -95,4 +98,80 @@ test('no address is admitted before its Retry-After or above its quota, whatever
     }
   });
   fc.assert(check, { numRuns: 500 });
+});
+
+function left({ windows, nowMs }: Decision): readonly (readonly number[])[] {
+  return windows.map(({ remaining, resetAtMs }) => [remaining, resetAtMs - nowMs]);
+}
+
+// The limiter packs the state of most keys into a few bytes. These are the edge cases.
+
+test('the remaining tokens are exact, even if their number needs more than 32 bits', () => {
+  const { limiter } = start();
+  const quota = 999_999_999_999_999;
+  const plan = createPlan({ name: 'huge', policies: [perMinute(quota), perDay(quota)] });
+  let taken = 0;
+  for (const cost of [1, 2 ** 31 - 3, 1, 1, 1, 2 ** 31, 1, 2 ** 32, 2 ** 32 + 1, 1]) {
+    taken += cost;
+    assert.deepEqual(left(limiter.take('key', plan, cost)), [
+      [quota - taken, MINUTE_MS],
+      [quota - taken, DAY_MS],
+    ]);
+  }
+});
+
+test('a window ends exactly on time, whatever its length and the time of the clock', () => {
+  for (const startMs of [Date.UTC(2026, 0), 0, -DAY_MS]) {
+    for (const windowMs of [2 ** 31 - 1, 2 ** 31, 30 * DAY_MS, 999_999_999_999_999]) {
+      const { clock, limiter } = start({ startMs });
+      const plan = createPlan({ name: 'long', policies: [perMinute(9), { name: 'long', quota: 9, windowMs }] });
+      limiter.take('key', plan);
+      clock.advance(MINUTE_MS);
+      assert.deepEqual(left(limiter.take('key', plan)), [
+        [8, MINUTE_MS],
+        [7, windowMs - MINUTE_MS],
+      ]);
+    }
+  }
+});
+
+test('keys are limited correctly even if they have 100 different plans', () => {
+  const { clock, limiter } = start();
+  const plans = Array.from({ length: 100 }, (_, n) =>
+    createPlan({ name: `${n}`, policies: [{ name: `w${n}`, quota: 3, windowMs: MINUTE_MS + n }] }),
+  );
+  for (let round = 1; round <= 3; round++) {
+    for (const [n, plan] of plans.entries()) {
+      assert.deepEqual(left(limiter.take(`key ${n}`, plan)), [[3 - round, MINUTE_MS + n - round + 1]]);
+    }
+    clock.advance(1);
+  }
+  for (const [n, plan] of plans.entries()) assert.equal(limiter.take(`key ${n}`, plan).verdict, 'over_quota');
+});
+
+test('a decision keeps its values however late it is read, and JSON.stringify and inspect show all of them', () => {
+  const { clock, limiter } = start();
+  const plan = createPlan({ name: 'nine', policies: [perMinute(9), perDay(9)] });
+  limiter.take('key', plan);
+  const decision = limiter.take('key', plan, 2);
+  const { nowMs } = decision;
+  clock.advance(DAY_MS);
+  limiter.take('key', plan);
+  const windows = [MINUTE_MS, DAY_MS].map((windowMs, index) => {
+    return { policy: plan.policies[index], remaining: 6, resetAtMs: nowMs + windowMs, refillAtMs: nowMs + windowMs };
+  });
+  const values = {
+    key: 'key',
+    plan,
+    cost: 2,
+    allowed: true,
+    verdict: 'within_quota',
+    nowMs,
+    utcOffsetMs: 0,
+    retryAfterMs: 0,
+    windows,
+    inForce: windows[1],
+  };
+  assert.deepEqual(JSON.parse(JSON.stringify(decision)), values);
+  assert.equal(inspect(decision), inspect(values));
 });
