@@ -24,44 +24,44 @@ before(async () => {
 
 after(() => Promise.all([single, ...cluster].map((server) => server?.stop())));
 
-const LOCAL = '127.0.0.1';
-const nodes = () => cluster.map(({ port }) => ({ host: LOCAL, port }));
+const HOST = '127.0.0.1';
 const port = () => single?.port ?? 0;
+const nodes = () => cluster.map(({ port }) => ({ host: HOST, port }));
+const urls = () => cluster.map(({ port }) => ({ url: `redis://${HOST}:${port}` }));
+
+/** The methods of ioredis and of its fork iovalkey. */
+interface Ioredis {
+  call(...command: [string, ...string[]]): Promise<unknown>;
+  disconnect(): void;
+}
+
+function fromIoredis(client: Ioredis): Client {
+  return { send: (command) => client.call(...command), close: () => client.disconnect() };
+}
+
+async function openRedis(RESP: 2 | 3): Promise<Client> {
+  const { createClient } = await import('redis');
+  const client = createClient({ url: `redis://${HOST}:${port()}`, RESP });
+  await client.connect();
+  return { send: (command) => client.sendCommand(command), close: () => client.destroy() };
+}
 
 const CLIENTS: Readonly<Record<string, () => Client | Promise<Client>>> = {
-  ioredis() {
-    const client = new Redis(port(), LOCAL);
-    return { send: (command) => client.call(...command), close: () => client.disconnect() };
-  },
-  'ioredis, a cluster'() {
-    const client = new Cluster(nodes());
-    return { send: (command) => client.call(...command), close: () => client.disconnect() };
-  },
+  ioredis: () => fromIoredis(new Redis(port(), HOST)),
+  'ioredis, a cluster': () => fromIoredis(new Cluster(nodes())),
   async iovalkey() {
     const { Redis } = await import('iovalkey');
-    const client = new Redis(port(), LOCAL);
-    return { send: (command) => client.call(...command), close: () => client.disconnect() };
+    return fromIoredis(new Redis(port(), HOST));
   },
   async 'iovalkey, a cluster'() {
     const { Cluster } = await import('iovalkey');
-    const client = new Cluster(nodes());
-    return { send: (command) => client.call(...command), close: () => client.disconnect() };
+    return fromIoredis(new Cluster(nodes()));
   },
-  async redis() {
-    const { createClient } = await import('redis');
-    const client = createClient({ url: `redis://${LOCAL}:${port()}` });
-    await client.connect();
-    return { send: (command) => client.sendCommand(command), close: () => client.destroy() };
-  },
-  async 'redis, RESP 2'() {
-    const { createClient } = await import('redis');
-    const client = createClient({ url: `redis://${LOCAL}:${port()}`, RESP: 2 });
-    await client.connect();
-    return { send: (command) => client.sendCommand(command), close: () => client.destroy() };
-  },
+  'redis, RESP 2': () => openRedis(2),
+  'redis, RESP 3': () => openRedis(3),
   async 'redis, a cluster'() {
     const { createCluster } = await import('redis');
-    const client = createCluster({ rootNodes: nodes().map((node) => ({ url: `redis://${node.host}:${node.port}` })) });
+    const client = createCluster({ rootNodes: urls() });
     await client.connect();
     return { send: (command, key) => client.sendCommand(key, false, command), close: () => client.destroy() };
   },
@@ -74,8 +74,7 @@ describe('the Redis limiter works with each supported client', { skip }, () => {
     test(name, { skip }, async (t) => {
       const { send, close } = await open();
       t.after(close);
-      // With `closed`, a failure of the server throws an error. Otherwise this process would
-      // decide, and the test would not notice the failure.
+      // With `closed`, the test notices if the server fails and this process decides.
       const limiter = createRedisLimiter({ send, prefix: `${name}:`, onBackendError: 'closed', deadlineMs: 10_000 });
       // With 20 keys, every node of a cluster stores at least one.
       const keys = Array.from({ length: 20 }, (_, index) => `customer-${index}`);

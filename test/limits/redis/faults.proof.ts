@@ -2,10 +2,12 @@ import assert from 'node:assert/strict';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type RedisServer, skip, startRedis } from '../../support/redis-server.js';
+import { createMemoryOrderStore, createOrderService } from 'store-orders';
+import { createPlan } from 'store-orders/limiter';
+import { createRedisLimiter, type LimiterMode } from 'store-orders/redis';
+import { connectRedis, type RedisServer, skip, startRedis } from '../../support/redis-server.js';
 import { IS_FULL } from '../../support/rounds.js';
 import { until } from '../../support/until.js';
-import { type Load, startLoad } from './support/load.js';
 
 const LIMITERS = 3;
 const QUOTA = 40;
@@ -18,7 +20,8 @@ const DEADLINE_MS = 250;
 interface Stage {
   /** The server whose port the limiters use. */
   readonly server: RedisServer;
-  readonly loads: readonly Load[];
+  /** Whether each command and each reply is delayed. */
+  isSlow: boolean;
   /** Starts another server, which stops when the test ends. */
   start(port?: number): Promise<RedisServer>;
 }
@@ -44,11 +47,11 @@ const FAULTS: Readonly<Record<string, Fault>> = {
     end: ({ server }) => server.child.kill('SIGCONT'),
   },
   '50 to 500 ms away': {
-    begin({ loads }) {
-      for (const load of loads) load.delayMs = () => (50 + Math.random() * 450) / 2;
+    begin(stage) {
+      stage.isSlow = true;
     },
-    end({ loads }) {
-      for (const load of loads) load.delayMs = undefined;
+    end(stage) {
+      stage.isSlow = false;
     },
   },
   'closing its connections': {
@@ -95,9 +98,78 @@ async function setUp(t: TestContext): Promise<Stage> {
     t.after(server.stop);
     return server;
   }
-  const server = await start();
-  const loads = await Promise.all(Array.from({ length: LIMITERS }, () => startLoad(server.port, PER_SECOND, QUOTA)));
-  return { server, loads, start };
+  return { server: await start(), isSlow: false, start };
+}
+
+const hourly = (name: string, quota: number) =>
+  createPlan({ name, policies: [{ name: 'hour', quota, windowMs: 3_600_000 }], ban: false });
+const PLENTY = hourly('plenty', 1e9);
+const SCARCE = hourly('scarce', QUOTA);
+
+/**
+ * Sends requests at a steady rate to an order service, with a limiter and a connection of its own.
+ * Every fourth request has the key `scarce`. Resolves when the limiter counts in Redis.
+ */
+async function startLoad(stage: Stage) {
+  const client = connectRedis(stage.server.port);
+  /** All changes of the limiter's mode since the load began. */
+  const modes: LimiterMode[] = [];
+  const travel = async () => stage.isSlow && sleep((50 + Math.random() * 450) / 2);
+  const limiter = createRedisLimiter({
+    async send(command) {
+      await travel();
+      const reply = await client.call(...command);
+      await travel();
+      return reply;
+    },
+    onMode: (mode) => modes.push(mode),
+  });
+  const service = createOrderService({
+    store: createMemoryOrderStore([{ id: 1 }]),
+    limiter,
+    authenticate: (id) => ({ id, plan: id === 'scarce' ? SCARCE : PLENTY }),
+  });
+  /** The numbers of responses by status, for keys with plenty of quota and for the key `scarce`. */
+  const plenty: Record<number, number> = {};
+  const scarce: Record<number, number> = {};
+  const pending = new Set<Promise<void>>();
+  let slowestMs = 0;
+
+  async function request(key: string): Promise<void> {
+    const startedMs = performance.now();
+    const rawHeaders = ['Host', 'store.test', 'Authorization', `Bearer ${key}`];
+    const { status } = await service.respond({ method: 'GET', url: '/v1/store/orders', rawHeaders });
+    slowestMs = Math.max(slowestMs, performance.now() - startedMs);
+    const counts = key === 'scarce' ? scarce : plenty;
+    counts[status] = (counts[status] ?? 0) + 1;
+  }
+
+  // On a busy machine the first calls may be late.
+  const isWarm = () =>
+    limiter.reset('warm').then(
+      () => limiter.mode === 'shared',
+      () => false,
+    );
+  await until(isWarm);
+  modes.length = 0;
+
+  const beganMs = performance.now();
+  let made = 0;
+  const sending = setInterval(() => {
+    for (; made < ((performance.now() - beganMs) * PER_SECOND) / 1_000; made++) {
+      const work = request(made % 4 === 0 ? 'scarce' : `customer-${made % 10}`);
+      pending.add(work);
+      work.then(() => pending.delete(work));
+    }
+  }, 5);
+
+  async function stop() {
+    clearInterval(sending);
+    await Promise.all(pending);
+    client.disconnect();
+    return { plenty, scarce, slowestMs };
+  }
+  return { limiter, modes, stop };
 }
 
 const sum = (numbers: readonly number[]) => numbers.reduce((all, one) => all + one, 0);
@@ -108,7 +180,7 @@ describe(`${LIMITERS} limiters whose Redis server fails`, { skip, concurrency: 1
       skip,
     }, async (t) => {
       const stage = await setUp(t);
-      const { loads } = stage;
+      const loads = await Promise.all(Array.from({ length: LIMITERS }, () => startLoad(stage)));
       const stalls = monitorEventLoopDelay({ resolution: 5 });
       stalls.enable();
       await sleep(CALM_MS);

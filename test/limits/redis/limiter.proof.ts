@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { beforeEach, test } from 'node:test';
+import { beforeEach, suite, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createPlan, PLANS, perDay } from 'store-orders/limiter';
-import { createRedisLimiter, type SendCommand } from 'store-orders/redis';
-import { createManualClock } from 'store-orders/testing';
+import { createRedisLimiter, type RedisLimiterOptions, type SendCommand } from 'store-orders/redis';
+import { createManualClock, type OpenRateLimiter, rateLimiterSuite } from 'store-orders/testing';
 import { skip } from '../../support/redis-server.js';
 import { useRedis } from './support/redis.js';
 
@@ -29,8 +29,22 @@ beforeEach(() => {
  * Creates a limiter on which a failing call throws an error. The deadline of its calls is long
  * enough for a busy machine.
  */
-const patient = (options: object = {}) =>
-  createRedisLimiter({ send, onBackendError: 'closed', deadlineMs: 10_000, ...options });
+const patient = (options: Partial<RedisLimiterOptions> = {}) =>
+  createRedisLimiter({ send, onBackendError: 'closed', deadlineMs: 30_000, ...options });
+
+const limiters: Readonly<Record<string, OpenRateLimiter>> = {
+  'the Redis limiter with a manual clock'() {
+    const clock = createManualClock();
+    return { limiter: patient({ clock, refusalCacheMs: 0 }), advance: clock.advance };
+  },
+  'the Redis limiter with the clock of the Redis server': () => ({ limiter: patient({ refusalCacheMs: 0 }) }),
+};
+
+for (const [name, open] of Object.entries(limiters)) {
+  suite(name, { skip }, () => {
+    for (const { name, run } of rateLimiterSuite(open)) test(name, { skip }, run);
+  });
+}
 
 const daily = createPlan({ name: 'daily', policies: [perDay(2)] });
 
@@ -142,9 +156,7 @@ test('without the cache of refusals, ten limiters together ban a key at exactly 
 }, async (t) => {
   const clients = Array.from({ length: 10 }, () => client.duplicate());
   t.after(() => clients.map((one) => one.disconnect()));
-  const limiters = clients.map((one) =>
-    patient({ send: (command: readonly [string, ...string[]]) => one.call(...command), refusalCacheMs: 0 }),
-  );
+  const limiters = clients.map((one) => patient({ send: (command) => one.call(...command), refusalCacheMs: 0 }));
   const plan = createPlan({ name: 'strict', policies: [perDay(1)], ban: { graceMs: 1 } });
   for (let n = 0; n < 2; n++) await patient().take('abuser', plan);
   await sleep(10);
@@ -155,38 +167,4 @@ test('without the cache of refusals, ten limiters together ban a key at exactly 
   assert.equal(decisions.filter(({ verdict }) => verdict === 'over_quota').length, 19);
   assert.equal(decisions.filter(({ verdict }) => verdict === 'banned').length, 181);
   assert.equal(new Set(decisions.map(({ inForce }) => inForce.resetAtMs)).size, 1);
-});
-
-test('an invalid cost or option throws an error that names the argument', () => {
-  const none: SendCommand = () => Promise.reject(new Error('unused'));
-  const limiter = createRedisLimiter({ send: none });
-  for (const method of ['take', 'peek'] as const) {
-    assert.throws(() => limiter[method]('key', daily, 3), { name: 'RangeError', message: /^cost: / });
-  }
-  for (const [option, name, value] of [
-    ['send', 'TypeError', undefined],
-    ['prefix', 'TypeError', 5],
-    ['onBackendError', 'TypeError', 'panic'],
-    ['deadlineMs', 'RangeError', 0],
-    ['deadlineMs', 'TypeError', '100'],
-    ['refusalCacheMs', 'RangeError', 1_001],
-    ['onMode', 'TypeError', 'log'],
-    ['maxAddresses', 'RangeError', 0],
-  ] as const) {
-    assert.throws(() => createRedisLimiter({ send: none, [option]: value }), { name, message: RegExp(`^${option}: `) });
-  }
-});
-
-test('the limiter treats a Redis server that returns an invalid reply as failing', async () => {
-  for (const answer of ['OK', null, [], [1, 2], ['x', 0, 0, 0]]) {
-    const limiter = createRedisLimiter({ send: () => Promise.resolve(answer), onBackendError: 'closed' });
-    await assert.rejects(async () => limiter.take('key', daily), /cannot be counted/);
-  }
-  const throwing = createRedisLimiter({
-    send: () => {
-      throw new Error('not connected');
-    },
-  });
-  assert.equal((await throwing.take('key', daily)).inForce.remaining, 1);
-  assert.equal((await throwing.peek('key', daily)).inForce.remaining, 0);
 });

@@ -4,7 +4,10 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { createPlan, perDay } from 'store-orders/limiter';
 import { createRedisLimiter, type LimiterMode, type RedisLimiterOptions } from 'store-orders/redis';
 
+// The Redis limiter over a server that this file plays.
+
 const DEADLINE_MS = 250;
+const SLOW_MS = 40;
 const PLAN = createPlan({ name: 'daily', policies: [perDay(100)] });
 
 /** Whether the server replies, fails at once, or does not reply. */
@@ -169,4 +172,70 @@ test('with onBackendError closed every request is rejected during an outage, wit
   const opened = open({ onBackendError: 'open' });
   for (let n = 0; n < 6; n++) assert.equal((await opened.take('key', one)).verdict, 'within_quota');
   assert.equal(opened.mode, 'open');
+});
+
+for (const [way, thereMs, backMs] of [
+  ['to the server', SLOW_MS, 0],
+  ['from the server', 0, SLOW_MS],
+] as const) {
+  test(`a repeated refusal's wait is never too short, and at most a round trip too long, if each message ${way} takes ${SLOW_MS} ms`, async () => {
+    const windowMs = 9_700;
+    const plan = createPlan({ name: 'long', policies: [{ name: 'long', quota: 1, windowMs }], ban: false });
+    const serverMs = () => Math.floor(nowMs + 1e12);
+    const resetAtMs = serverMs() + windowMs;
+    const limiter = open({
+      onBackendError: 'closed',
+      async send([command]) {
+        sent.push(command);
+        nowMs += thereMs;
+        const leftMs = resetAtMs - serverMs();
+        const reply = leftMs > 0 ? [serverMs(), 0, 1, leftMs] : [serverMs(), -1, 1, windowMs];
+        nowMs += backMs;
+        return reply;
+      },
+    });
+    let refused = 0;
+    for (; ; refused++) {
+      const { allowed, retryAfterMs } = await limiter.take('abuser', plan);
+      if (allowed) break;
+      const tooLongMs = retryAfterMs - (resetAtMs - serverMs());
+      assert.ok(tooLongMs >= 0 && tooLongMs <= SLOW_MS + 2, `${tooLongMs} ms too long`);
+      nowMs += 7.3;
+    }
+    assert.ok(serverMs() <= resetAtMs + 2 * SLOW_MS, 'the key passes when its window has reset');
+    assert.ok(refused > 1_000 && sent.length <= 12, `${sent.length} calls for ${refused} refusals`);
+  });
+}
+
+test('an invalid cost or option throws an error that names the argument', () => {
+  const limiter = open();
+  for (const method of ['take', 'peek'] as const) {
+    assert.throws(() => limiter[method]('key', PLAN, 101), { name: 'RangeError', message: /^cost: / });
+  }
+  for (const [option, name, value] of [
+    ['send', 'TypeError', undefined],
+    ['prefix', 'TypeError', 5],
+    ['onBackendError', 'TypeError', 'panic'],
+    ['deadlineMs', 'RangeError', 0],
+    ['deadlineMs', 'TypeError', '100'],
+    ['refusalCacheMs', 'RangeError', 1_001],
+    ['onMode', 'TypeError', 'log'],
+    ['maxAddresses', 'RangeError', 0],
+  ] as const) {
+    assert.throws(() => open({ [option]: value }), { name, message: RegExp(`^${option}: `) });
+  }
+});
+
+test('the limiter treats a Redis server that returns an invalid reply as failing', async () => {
+  for (const answer of ['OK', null, [], [1, 2], ['x', 0, 0, 0]]) {
+    const limiter = open({ send: async () => answer, onBackendError: 'closed' });
+    await assert.rejects(async () => limiter.take('key', PLAN), /cannot be counted/);
+  }
+  const throwing = open({
+    send() {
+      throw new Error('not connected');
+    },
+  });
+  assert.equal((await throwing.take('key', PLAN)).inForce.remaining, 99);
+  assert.equal((await throwing.peek('key', PLAN)).inForce.remaining, 98);
 });
