@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
-import { once } from 'node:events';
+import { execFile, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { suite, test } from 'node:test';
+import { promisify } from 'node:util';
 import { gateway } from '../http/mounts/support/emulations.js';
 import { overHttp2 } from '../http/mounts/support/tls-fetch.js';
 import { withoutHosts } from '../support/installed.js';
+import { outerEnvironment } from '../support/outer-environment.js';
+import { missingEngine, startEngine } from '../support/postgres-server.js';
+import { startRedis, skip as withoutRedis } from '../support/redis-server.js';
 import { sampled } from '../support/sampled.js';
-import { examples, headers, serveExample, startExample } from './support/start.js';
+import { examples, headers, pathOf, serve, serveExample } from './support/start.js';
 
 const files = readdirSync(examples).filter((name) => name.endsWith('.ts'));
 const tests = files.filter((name) => name.endsWith('.test.ts'));
@@ -29,39 +32,41 @@ const servers = files.filter((name) => !tests.includes(name) && !MODULES.include
 
 type Fetch = (request: Request) => Response | Promise<Response>;
 
-async function assertLists(origin: string, fetch: Fetch): Promise<void> {
+async function assertLists(origin: string, orders: RegExp, fetch: Fetch = globalThis.fetch): Promise<void> {
   const list = await fetch(new Request(`${origin}/v1/store/orders`, { headers }));
-  assert.match(await list.text(), /"id":9007199254740993,/);
+  assert.match(await list.text(), orders);
 }
 
-async function assertServesOrders(origin: string, fetch: Fetch): Promise<void> {
-  await assertLists(origin, fetch);
-  const path = `${origin}/v1/store/orders`;
-  for (const [id, status] of [
-    ['9007199254740992', 404],
-    ['9007199254740993', 204],
-    ['9007199254740993', 409],
-  ]) {
-    const response = await fetch(new Request(`${path}/${id}`, { method: 'DELETE', headers }));
+async function assertCancels(
+  origin: string,
+  rows: readonly (readonly [id: string, status: number])[],
+  fetch: Fetch = globalThis.fetch,
+): Promise<void> {
+  for (const [id, status] of rows) {
+    const response = await fetch(new Request(`${origin}/v1/store/orders/${id}`, { method: 'DELETE', headers }));
     assert.equal(response.status, status, `DELETE ${id}`);
     assert.equal(response.headers.get('X-RateLimit-Limit'), '60');
   }
 }
 
+/** Asserts that a server serves the orders of `orders.ts` and the routes of its host. */
 async function assertServesBoth(origin: string, fetch: Fetch = globalThis.fetch): Promise<void> {
   assert.equal(await (await fetch(new Request(`${origin}/`))).text(), 'the host\n');
   assert.equal((await fetch(new Request(`${origin}/elsewhere`))).status, 404);
-  await assertServesOrders(origin, fetch);
+  await assertLists(origin, /"id":9007199254740993,/, fetch);
+  const outcomes = [
+    ['9007199254740992', 404],
+    ['9007199254740993', 204],
+    ['9007199254740993', 409],
+  ] as const;
+  await assertCancels(origin, outcomes, fetch);
 }
 
 suite('every example works', { concurrency: 2, skip: withoutHosts }, () => {
   for (const file of tests) {
     test(`the tests in examples/${file} pass`, async () => {
-      const child = startExample(file, [process.execPath, '--import', 'tsx', '--test']);
-      child.stdout.resume();
-      child.stderr.resume();
-      const [status] = await once(child, 'exit');
-      assert.equal(status, 0);
+      const parameters = ['--import', 'tsx', '--test', pathOf(file)];
+      await promisify(execFile)(process.execPath, parameters, { env: outerEnvironment() });
     });
   }
 
@@ -88,31 +93,51 @@ test('examples/guarded.ts charges requests for animals and for orders to one quo
   assert.equal((await fetch(`${origin}/v1/pets/7`)).status, 401);
 });
 
-test('examples/bun.ts and examples/deno.ts export the handlers that their runtimes serve', async () => {
+test('examples/postgres.ts lists and cancels the orders in its own table', { skip: missingEngine }, async (t) => {
+  const engine = await startEngine();
+  const origin = await serveExample(t, 'postgres.ts', { DATABASE_URL: engine.url });
+  await assertLists(
+    origin,
+    /^\[{"id":1,"petId":12,"quantity":1,"shipDate":"2026-08-01T00:00:00Z"},{"id":9007199254740993,"petId":7,"quantity":2}]$/,
+  );
+  await assertCancels(origin, [
+    ['9007199254740992', 404],
+    ['9007199254740993', 409],
+    ['1', 204],
+    ['1', 409],
+  ]);
+  const { rows } = await engine.pool({ options: '' }).query('SELECT state FROM purchases WHERE number = 1');
+  assert.deepEqual(rows, [{ state: 'called off' }]);
+});
+
+test('examples/redis.ts: two processes share the quota of a key', { skip: withoutRedis }, async (t) => {
+  const server = await startRedis();
+  t.after(() => server.stop());
+  const env = { REDIS_URL: `redis://127.0.0.1:${server.port}` };
+  const origins = [await serveExample(t, 'redis.ts', env), await serveExample(t, 'redis.ts', env)];
+  const remaining: unknown[] = [];
+  for (const origin of [...origins, ...origins]) {
+    const response = await fetch(`${origin}/v1/store/orders`, { headers });
+    remaining.push(response.headers.get('X-RateLimit-Remaining'));
+  }
+  assert.deepEqual(remaining, ['59', '58', '57', '56']);
+});
+
+test('examples/bun.ts and examples/deno.ts limit each client by the address that their runtime reports', async () => {
   const { default: bun } = await import('../../examples/bun.js');
   const { default: deno } = await import('../../examples/deno.js');
-  const origin = 'http://orders.test';
-  const unauthorized = new Request(`${origin}/v1/store/orders`);
-  const server = { requestIP: () => ({ address: '192.0.2.1' }) };
-  const info = { remoteAddr: { hostname: '192.0.2.2' } };
-  assert.equal(await (await bun.fetch(new Request(`${origin}/`), server)).text(), 'the host\n');
-  assert.equal((await deno.fetch(new Request(`${origin}/elsewhere`), info)).status, 404);
-  for (const response of [await bun.fetch(unauthorized, server), await deno.fetch(unauthorized, info)]) {
-    assert.equal(response.headers.get('X-RateLimit-Remaining'), '599', 'each client address has its own limit');
+  const unauthorized = new Request('http://orders.test/v1/store/orders');
+  for (const response of [
+    await bun.fetch(unauthorized, { requestIP: () => ({ address: '192.0.2.1' }) }),
+    await deno.fetch(unauthorized, { remoteAddr: { hostname: '192.0.2.2' } }),
+  ]) {
+    assert.equal(response.headers.get('X-RateLimit-Remaining'), '599');
   }
-  // This test must not cancel an order. It uses the same orders as examples/aws-lambda.ts, and the
-  // next test cancels one of them.
-  await assertLists(origin, (request) => bun.fetch(request, server));
-  await assertLists(origin, (request) => deno.fetch(request, info));
 });
 
 test('examples/aws-lambda.ts exports the handler that AWS calls with an event', async () => {
   const { handler } = await import('../../examples/aws-lambda.js');
-  const call = gateway(handler);
-  const origin = 'http://orders.test';
-  assert.equal(await (await call(new Request(`${origin}/`))).text(), 'the host\n');
-  assert.equal((await call(new Request(`${origin}/elsewhere`))).status, 404);
-  await assertServesOrders(origin, call);
+  await assertServesBoth('http://orders.test', gateway(handler));
 });
 
 for (const [file, ...command] of [
@@ -121,13 +146,10 @@ for (const [file, ...command] of [
 ] as const) {
   const [runtime] = command;
   const isMissing = spawnSync(runtime, ['--version']).error !== undefined;
-  test(
-    `examples/${file} serves in ${runtime}`,
-    {
-      skip: isMissing && `${runtime} is not in the PATH: npm install --global ${runtime}`,
-    },
-    async (t) => assertServesBoth(await serveExample(t, file, command)),
-  );
+  const skip = isMissing && `${runtime} is not in the PATH: npm install --global ${runtime}`;
+  test(`examples/${file} serves in ${runtime}`, { skip }, async (t) => {
+    await assertServesBoth(await serve(t, [...command, pathOf(file)]));
+  });
 }
 
 test('the examples’ README lists every example', () => {

@@ -1,19 +1,17 @@
 import assert from 'node:assert/strict';
-import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline/promises';
 import { test } from 'node:test';
-import { promisify } from 'node:util';
 import { withoutHosts } from '../support/installed.js';
+import { run } from '../support/outer-environment.js';
 import { root } from '../support/root.js';
 import { temporaryDirectory } from '../support/temporary-file.js';
+import { headers, pathOf, serve } from './support/start.js';
 
 const tools = join(root, 'test/next-tools/node_modules');
 const skip = withoutHosts || (!existsSync(tools) && 'Next.js is not installed: npm ci --prefix test/next-tools');
 
-const env = { ...process.env, NEXT_TELEMETRY_DISABLED: '1' };
+process.env['NEXT_TELEMETRY_DISABLED'] = '1';
 
 /** Creates an application with the example as its only route. Its list is long enough to compress. */
 async function createApplication(): Promise<string> {
@@ -23,21 +21,16 @@ async function createApplication(): Promise<string> {
   for (const name of readdirSync(tools)) if (!name.startsWith('.')) symlinkSync(join(tools, name), join(modules, name));
   symlinkSync(root, join(modules, 'store-orders'));
   writeFileSync(join(folder, 'package.json'), '{ "private": true, "type": "module" }');
-  const { build } = await import('esbuild');
-  await build({
-    entryPoints: [join(root, 'examples/next-route.ts')],
-    outfile: join(folder, 'app/v1/store/orders/[[...id]]/route.js'),
-    bundle: true,
-    packages: 'external',
-    format: 'esm',
-    plugins: [
-      {
-        name: 'many orders',
-        setup: ({ onResolve }) =>
-          onResolve({ filter: /orders\.ts$/ }, () => ({ path: join(root, 'test/examples/support/many-orders.ts') })),
-      },
-    ],
-  });
+  const route = join(folder, 'app/v1/store/orders/[[...id]]');
+  mkdirSync(route, { recursive: true });
+  const { transform } = await import('esbuild');
+  for (const [file, source] of [
+    ['route.js', pathOf('next-route.ts')],
+    ['orders.js', join(root, 'test/examples/support/many-orders.ts')],
+  ] as const) {
+    const { code } = await transform(readFileSync(source, 'utf8'), { loader: 'ts' });
+    writeFileSync(join(route, file), code.replace('./orders.ts', './orders.js'));
+  }
   return folder;
 }
 
@@ -46,23 +39,9 @@ test('examples/next-route.ts serves a list in every coding, and cancels, after n
 }, async (t) => {
   const cwd = await createApplication();
   const next = join(tools, 'next/dist/bin/next');
-  await promisify(execFile)(process.execPath, [next, 'build', '--webpack'], { cwd, env });
-  const server = spawn(process.execPath, [next, 'start', '--port', '0', '--hostname', '127.0.0.1'], {
-    cwd,
-    env,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  t.after(async () => {
-    server.kill();
-    await once(server, 'exit');
-  });
-  let origin: string | undefined;
-  for await (const line of createInterface(server.stdout)) {
-    origin ??= /Local: +(http:\/\/\S+)/.exec(line)?.[1];
-    if (line.includes('Ready')) break;
-  }
-  const url = `${origin}/v1/store/orders`;
-  const headers = { Authorization: 'Bearer open-sesame' };
+  run(process.execPath, [next, 'build', '--webpack'], cwd);
+  const start = [process.execPath, next, 'start', '--port', '0', '--hostname', '127.0.0.1'];
+  const url = `${await serve(t, start, { cwd })}/v1/store/orders`;
   for (const coding of ['identity', 'gzip', 'br', 'gzip, br']) {
     const response = await fetch(url, { headers: { ...headers, 'Accept-Encoding': coding } });
     assert.equal(response.status, 200);

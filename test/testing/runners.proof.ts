@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, suite, test } from 'node:test';
-import { outerEnvironment } from '../support/outer-environment.js';
+import { createProject, outerEnvironment, packInto } from '../support/outer-environment.js';
 import { root } from '../support/root.js';
 import { temporaryDirectory } from '../support/temporary-file.js';
 
@@ -19,20 +19,9 @@ suite('a separate project that installs the packed package', { skip }, () => {
   let folder: string;
   before(() => {
     folder = temporaryDirectory();
-    // The runners are linked into the parent folder of the project. Node.js looks for imported
-    // packages there too.
+    // Node.js also looks for imported packages in the parent folder of the project.
     symlinkSync(runners, join(folder, 'node_modules'));
-    const project = join(folder, 'project');
-    mkdirSync(project);
-    writeFileSync(join(project, 'package.json'), '{ "private": true, "type": "module" }');
-    const npm = (...parameters: readonly string[]) =>
-      execFileSync('npm', parameters, {
-        env: { ...outerEnvironment(), NO_COLOR: '1' },
-        encoding: 'utf8',
-        stdio: ['ignore', 'pipe', 'pipe'],
-      });
-    const packed = npm('pack', root, '--ignore-scripts', '--silent', '--pack-destination', folder).trim();
-    npm('install', '--prefix', project, '--prefer-offline', '--no-audit', '--no-fund', join(folder, packed));
+    createProject(join(folder, 'project'), 'module', packInto(folder));
   });
 
   /** Runs a test in a folder of its own, because a runner takes that of package.json as its root. */

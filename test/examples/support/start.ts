@@ -1,5 +1,5 @@
-import { type ChildProcessByStdio, spawn } from 'node:child_process';
-import type { Readable } from 'node:stream';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { outerEnvironment } from '../../support/outer-environment.js';
@@ -7,26 +7,32 @@ import { outerEnvironment } from '../../support/outer-environment.js';
 export const examples = new URL('../../../examples/', import.meta.url);
 export const headers = { Authorization: 'Bearer open-sesame' };
 
-type Child = ChildProcessByStdio<null, Readable, Readable>;
+export function pathOf(example: string): string {
+  return fileURLToPath(new URL(example, examples));
+}
 
-/** Starts an example with the command that the comment at its top shows. */
-export function startExample(file: string, [command, ...parameters]: readonly string[], env: object = {}): Child {
-  return spawn(command ?? process.execPath, [...parameters, fileURLToPath(new URL(file, examples))], {
-    env: { ...outerEnvironment(), PORT: '0', ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+/** Starts an example for one test. Returns the address that it prints. */
+export async function serveExample(t: TestContext, file: string, env: object = {}): Promise<string> {
+  return serve(t, [process.execPath, '--import', 'tsx', pathOf(file)], { env });
 }
 
 /** Starts a server for one test. Returns the address that it prints. */
-export async function serveExample(
+export async function serve(
   t: TestContext,
-  file: string,
-  command: readonly string[] = [process.execPath, '--import', 'tsx'],
-  env: object = {},
+  [program = '', ...parameters]: readonly string[],
+  { env = {}, cwd }: { readonly env?: object; readonly cwd?: string } = {},
 ): Promise<string> {
-  const child = startExample(file, command, env);
-  t.after(() => child.kill());
-  // Each example prints its address in its own words, to stdout or stderr.
+  const child = spawn(program, parameters, {
+    cwd,
+    env: { ...outerEnvironment(), PORT: '0', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const exited = once(child, 'exit');
+  t.after(() => {
+    child.kill();
+    return exited;
+  });
+  // Each server prints its address in its own words, to stdout or stderr.
   let printed = '';
   return new Promise((resolve, reject) => {
     const read = (piece: Buffer) => {
