@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
-import { connect } from 'node:net';
 import { suite, type TestContext, test } from 'node:test';
 import express from 'express';
 import { PLANS, type Principal } from 'store-orders';
 import { createGuard, fetchGuard, type Guard, nodeGuard, principalOf } from 'store-orders/guard';
-import { listenOnFreePort } from '../../support/listen.js';
+import { createDeferred } from '../../support/until.js';
 import { EMULATIONS } from '../mounts/support/emulations.js';
+import { serve } from '../mounts/support/servers.js';
+import { open, readText } from '../support/raw-socket.js';
 import { authenticate, bearer, createShop, KEY, ORDERS } from '../support/shop.js';
 
 const URL_PATH = '/v1/pets';
@@ -19,10 +20,8 @@ const URL_PATH = '/v1/pets';
 type Host = (t: TestContext, guard: Guard) => (request: Request) => Promise<Response>;
 
 function served(t: TestContext, listener: RequestListener): ReturnType<Host> {
-  const server = createServer(listener);
-  const listening = listenOnFreePort(server);
-  t.after(() => server.close());
-  return async (request) => fetch(new Request(`http://127.0.0.1:${await listening}${URL_PATH}`, request));
+  const port = serve(t, createServer(listener));
+  return async (request) => fetch(new Request(`http://127.0.0.1:${await port}${URL_PATH}`, request));
 }
 
 type Fields = readonly (readonly [string, string])[];
@@ -125,10 +124,7 @@ for (const [name, open] of Object.entries(HOSTS)) {
 }
 
 test('if the host has responded before the guard admits the request, the guard does not call the handler', async (t) => {
-  let onDecided = (_principal: Principal | undefined) => {};
-  const decided = new Promise<Principal | undefined>((resolve) => {
-    onDecided = resolve;
-  });
+  const { promise: decided, resolve: decide } = createDeferred<Principal>();
   const check = nodeGuard(createGuard({ limiter: createShop().limiter, authenticate: () => decided }));
   const next = t.mock.fn();
   const ask = asking(
@@ -138,41 +134,31 @@ test('if the host has responded before the guard admits the request, the guard d
     }),
   );
   assert.equal((await ask('GET', [KEY])).status, 503);
-  onDecided({ id: 'owner', plan: PLANS.free });
-  await new Promise((resolve) => setImmediate(resolve));
+  decide({ id: 'owner', plan: PLANS.free });
+  await new Promise(setImmediate);
   assert.equal(next.mock.callCount(), 0);
 });
 
 test('all pipelined requests are served in the order in which they were sent', async (t) => {
-  const { limiter } = createShop();
-  const check = nodeGuard(createGuard({ limiter, authenticate }));
+  const check = nodeGuard(createGuard({ limiter: createShop().limiter, authenticate }));
   const server = createServer((request, response) => check(request, response, () => response.end(request.url)));
-  const port = await listenOnFreePort(server);
-  t.after(() => server.close());
-  const socket = connect(port, '127.0.0.1').setEncoding('latin1');
   const head = `Host: pets.test\r\n${KEY.join(': ')}\r\n`;
-  socket.write(`GET /first HTTP/1.1\r\n${head}\r\nGET /second HTTP/1.1\r\n${head}Connection: close\r\n\r\n`);
-  const answers = (await socket.toArray()).join('');
-  assert.match(answers, /\/first.*X-RateLimit-Remaining: 998.*\/second/s);
+  const requests = `GET /first HTTP/1.1\r\n${head}\r\nGET /second HTTP/1.1\r\n${head}Connection: close\r\n\r\n`;
+  const text = await readText(open(await serve(t, server), requests));
+  assert.match(text, /\/first.*X-RateLimit-Remaining: 998.*\/second/s);
 });
 
 test('fetchGuard returns a response unchanged if no header fields can be added to it', async () => {
-  const { limiter } = createShop();
-  const handle = fetchGuard(createGuard({ limiter, authenticate }), () => Response.error());
+  const guard = createGuard({ limiter: createShop().limiter, authenticate });
+  const handle = fetchGuard(guard, () => Response.error());
   assert.equal((await handle(new Request('http://pets.test/', { headers: [KEY] }))).type, 'error');
 });
 
-test('if the guard refuses a request that has a body, the reply closes the connection', async () => {
-  const { limiter } = createShop();
-  const outcome = await createGuard({ limiter, authenticate }).admit({
-    method: 'POST',
-    rawHeaders: ['Host', 'pets.test', 'Content-Length', '5'],
-  });
-  assert.ok(!outcome.admitted);
-  assert.deepEqual(outcome.reply.headers.slice(-2), ['Connection', 'close']);
-});
-
-test('admit() is synchronous if authenticate and the limiter are', () => {
-  const { limiter } = createShop();
-  assert.ok(!(createGuard({ limiter, authenticate }).admit({ rawHeaders: KEY }) instanceof Promise));
+test('admit() is synchronous if authenticate and the limiter are, and closes the connection if it refuses a request with a body', () => {
+  const guard = createGuard({ limiter: createShop().limiter, authenticate });
+  const admitted = guard.admit({ rawHeaders: KEY });
+  const refused = guard.admit({ method: 'POST', rawHeaders: ['Host', 'pets.test', 'Content-Length', '5'] });
+  assert.ok('admitted' in admitted && admitted.admitted);
+  assert.ok('admitted' in refused && !refused.admitted);
+  assert.deepEqual(refused.reply.headers.slice(-2), ['Connection', 'close']);
 });
