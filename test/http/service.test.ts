@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Order, Reply, RequestHead } from 'store-orders';
+import { fakeStore, pagesOf } from '../support/fake-store.js';
+import { createShop, KEY, ORDERS } from './support/shop.js';
+
+const GET = { method: 'GET', url: ORDERS, rawHeaders: KEY };
+
+test('if authenticate, the limiter and the store are synchronous, every reply is returned without a promise', async () => {
+  const statusOf = (reply: Reply | Promise<Reply>) => {
+    assert.ok(!('then' in reply));
+    return reply.status;
+  };
+  const { service, limiter } = createShop();
+  const rows: [number, RequestHead][] = [
+    [200, GET],
+    [200, { ...GET, method: 'HEAD' }],
+    [204, { ...GET, method: 'DELETE', url: `${ORDERS}/1` }],
+    [409, { ...GET, method: 'DELETE', url: `${ORDERS}/1` }],
+    [404, { ...GET, method: 'DELETE', url: `${ORDERS}/404` }],
+    [404, { ...GET, method: 'DELETE', url: `${ORDERS}/abc` }],
+    [404, { ...GET, url: '/' }],
+    [404, { rawHeaders: KEY }],
+    [405, { ...GET, method: 'POST' }],
+    [414, { ...GET, url: `${ORDERS}?${'x'.repeat(9_000)}` }],
+    [400, { ...GET, rawHeaders: ['Host', '', ...KEY] }],
+    [401, { ...GET, rawHeaders: [] }],
+    [401, { ...GET, rawHeaders: ['Authorization', 'Bearer nobody'] }],
+  ];
+  for (const [status, head] of rows) {
+    assert.equal(statusOf(service.respond(head, '192.0.2.1')), status, `${head.method} ${head.url}`);
+  }
+  limiter.ban('owner', 1_000);
+  assert.equal(statusOf(service.respond(GET)), 429);
+  assert.equal(statusOf(service.refuse('bad_request', '192.0.2.1')), 400);
+  const failing = createShop({
+    authenticate: () => {
+      throw new Error('the key table is locked');
+    },
+  });
+  assert.equal(statusOf(failing.service.respond(GET)), 503);
+  await service.close();
+  assert.equal(statusOf(service.respond(GET)), 503);
+});
+
+test('after close() every request gets 503 and its connection is closed', async () => {
+  const { service, store } = createShop();
+  await service.close();
+  const { status, headers } = await service.respond({ ...GET, method: 'DELETE', url: `${ORDERS}/1` });
+  assert.equal(status, 503);
+  assert.equal(headers[headers.indexOf('Connection') + 1], 'close');
+  assert.equal(store.get(1n)?.status, 'pending');
+});
+
+async function settleAll(): Promise<void> {
+  await new Promise(setImmediate);
+}
+
+test('close() resolves only when every earlier request has its reply', async () => {
+  const finish: ((orders: readonly Order[]) => void)[] = [];
+  const list = () => new Promise<readonly Order[]>((resolve) => finish.push(resolve));
+  const { service } = createShop({ store: fakeStore({ list }) });
+  const order: string[] = [];
+  for (const name of ['first', 'second']) {
+    void Promise.resolve(service.respond(GET)).then(({ status, headers }) => {
+      order.push(`${name} ${status} ${headers.at(-1)}`);
+    });
+  }
+  // The second call of `close` must wait for the same requests as the first.
+  for (const name of ['closed', 'closed again']) void service.close().then(() => order.push(name));
+  await settleAll();
+  finish[0]?.([]);
+  await settleAll();
+  assert.deepEqual(order, ['first 200 close']);
+  finish[1]?.([]);
+  await settleAll();
+  assert.deepEqual(order, ['first 200 close', 'second 200 close', 'closed', 'closed again']);
+});
+
+test('close() waits until a streamed list has been read to its end', async () => {
+  const { service } = createShop({ store: fakeStore({ list: () => pagesOf([[{ id: 1n }], [{ id: 2n }]]) }) });
+  const { body } = await service.respond(GET);
+  assert.ok(typeof body === 'object' && Symbol.asyncIterator in body);
+  const told: string[] = [];
+  const closed = service.close().then(() => told.push('closed'));
+  for await (const piece of body) {
+    await settleAll();
+    told.push(`${piece}`);
+  }
+  await closed;
+  assert.deepEqual(told, ['[{"id":1}', ',{"id":2}', ']', 'closed']);
+});
+
+test('close() resolves immediately if the service is idle, and also resolves if the last request fails', async () => {
+  await createShop().service.close();
+  const { service } = createShop({ authenticate: () => Promise.reject(new Error('down')) });
+  const reply = service.respond(GET);
+  const closed = service.close();
+  assert.equal((await reply).status, 503);
+  await closed;
+});
