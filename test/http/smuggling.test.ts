@@ -1,26 +1,23 @@
 import assert from 'node:assert/strict';
-import { suite, test } from 'node:test';
+import { createServer } from 'node:http';
+import { suite, type TestContext, test } from 'node:test';
+import type { Authenticate, OrderServiceOptions } from 'store-orders';
 import { nodeHandler } from 'store-orders/handler';
 import { fakeStore } from '../support/fake-store.js';
+import { serve } from './mounts/support/servers.js';
 import { exchange } from './support/raw-socket.js';
 import { authenticate, createShop, KEY, ORDERS } from './support/shop.js';
-import { listen } from './support/ways.js';
 
 const LINES = (...lines: string[]) => `${lines.join('\r\n')}\r\n\r\n`;
 const AUTHORIZATION = KEY.join(': ');
 const DELETE = LINES(`DELETE ${ORDERS}/1 HTTP/1.1`, 'Host: a', AUTHORIZATION);
 const LAST = LINES(`DELETE ${ORDERS}/404 HTTP/1.1`, 'Host: a', AUTHORIZATION, 'Connection: close');
 
-/**
- * Sends bytes to a server over a socket. Returns the statuses of the responses, and the status of
- * order 1 afterwards.
- */
-async function send(...pieces: string[]) {
-  const { service, store } = createShop();
-  const { server, port, close } = await listen(nodeHandler(service));
-  nodeHandler(service).attach(server);
-  const { answers } = await exchange(port, ...pieces);
-  await close();
+/** Sends bytes to a server. Returns the statuses of the responses, and the status of order 1 afterwards. */
+async function send(t: TestContext, pieces: readonly string[], options: Partial<OrderServiceOptions> = {}) {
+  const { service, store } = createShop(options);
+  const handle = nodeHandler(service);
+  const { answers } = await exchange(await serve(t, handle.attach(createServer(handle))), ...pieces);
   return { statuses: answers.map(({ status }) => status), order: store.get(1n)?.status };
 }
 
@@ -55,35 +52,27 @@ suite('a request that is hidden in another request is not executed', () => {
     ['with an unknown transfer coding', [400], withContent('GET', 'Transfer-Encoding: xchunked') + DELETE],
   ];
   for (const [name, expected, bytes] of rows) {
-    test(name, async () => {
-      assert.deepEqual(await send(bytes), { statuses: expected, order: 'pending' });
+    test(name, async (t) => {
+      assert.deepEqual(await send(t, [bytes]), { statuses: expected, order: 'pending' });
     });
   }
 });
 
-test('a request that follows an unread request body is not executed, even if authenticate is asynchronous', async () => {
-  const { service, store } = createShop({ authenticate: async (apiKey) => authenticate(apiKey) });
-  const { port, close } = await listen(nodeHandler(service));
-  const { answers } = await exchange(port, `${withContent('GET', 'Content-Length: 5')}hello${DELETE}`);
-  assert.deepEqual([answers.length, answers[0]?.status, store.get(1n)?.status], [1, 200, 'pending']);
-  await close();
+test('a request that follows an unread request body is not executed, even if authenticate is asynchronous', async (t) => {
+  const later: Authenticate = async (apiKey) => authenticate(apiKey);
+  const bytes = `${withContent('GET', 'Content-Length: 5')}hello${DELETE}`;
+  assert.deepEqual(await send(t, [bytes], { authenticate: later }), { statuses: [200], order: 'pending' });
 });
 
-test('pipelined requests are executed one after the other, even if the store is slow', async () => {
+test('pipelined requests are executed one after the other, even if the store is slow', async (t) => {
   let running = 0;
   const cancel = async () => {
     running++;
     await new Promise(setImmediate);
     return running-- === 1 ? 'cancelled' : 'not_pending';
   };
-  const { service } = createShop({ store: fakeStore({ cancel }) });
-  const { port, close } = await listen(nodeHandler(service));
-  const { answers } = await exchange(port, DELETE.repeat(5) + LAST);
-  assert.deepEqual(
-    answers.map(({ status }) => status),
-    [204, 204, 204, 204, 204, 204],
-  );
-  await close();
+  const { statuses } = await send(t, [DELETE.repeat(5) + LAST], { store: fakeStore({ cancel }) });
+  assert.deepEqual(statuses, [204, 204, 204, 204, 204, 204]);
 });
 
 test('`headers` is read only if `rawHeaders` is empty, and duplicates in `headers` are refused', async () => {
@@ -102,21 +91,24 @@ test('`headers` is read only if `rawHeaders` is empty, and duplicates in `header
   assert.equal(await status({ headers: { authorization, host: 'a' } }, [...KEY, ...KEY, 'Host', 'a']), 401);
 });
 
-test('a request that arrives in many pieces is executed as one request', async () => {
-  assert.deepEqual(await send(...DELETE, LAST), { statuses: [204, 404], order: 'cancelled' });
+test('a request that arrives in many pieces is executed as one request', async (t) => {
+  assert.deepEqual(await send(t, [...DELETE, LAST]), { statuses: [204, 404], order: 'cancelled' });
 });
 
-test('an API key is not accepted from an Authorization field that is folded over two lines', async () => {
+test('a request with Content-Length: 0 keeps the connection', async (t) => {
+  const empty = DELETE.replace('\r\n', '\r\nContent-Length: 0\r\n');
+  assert.deepEqual(await send(t, [empty + LAST]), { statuses: [204, 404], order: 'cancelled' });
+});
+
+test('an API key is not accepted from an Authorization field that is folded over two lines', async (t) => {
   for (const fold of ['\r\n ', '\r\n\t', '\n ']) {
-    const { statuses, order } = await send(
-      LINES(`DELETE ${ORDERS}/1 HTTP/1.1`, 'Host: a', `Authorization: Bearer${fold}business-key`, 'Connection: close'),
-    );
+    const { statuses, order } = await send(t, [DELETE.replace('Bearer ', `Bearer${fold}`)]);
     assert.ok(statuses.length === 1 && [400, 401].includes(statuses[0] ?? 0), `${statuses}`);
     assert.equal(order, 'pending');
   }
 });
 
-test('the response does not wait for a request body that arrives after the head', async () => {
-  const { statuses } = await send(withContent('GET', 'Content-Length: 5', 'Connection: close'), 'hello');
+test('the response does not wait for a request body that arrives after the head', async (t) => {
+  const { statuses } = await send(t, [withContent('GET', 'Content-Length: 5', 'Connection: close'), 'hello']);
   assert.deepEqual(statuses, [200]);
 });

@@ -1,27 +1,26 @@
 import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import type { ListedOrders, Order } from 'store-orders';
 import { fakeStore, pagesOf, withVersion } from '../../support/fake-store.js';
+import { createDeferred } from '../../support/until.js';
 import { assertError } from '../support/answer.js';
 import { createShop, KEY, ORDERS } from '../support/shop.js';
-import { type Ask, core, WAYS, withShop } from '../support/ways.js';
+import { asking, openShop, WAYS } from '../support/ways.js';
 
 const PAGES: readonly Order[][] = [[{ id: 1n }, { id: 2n }], [], [{ id: 3n }]];
 const SERIALIZED = '[{"id":1},{"id":2},{"id":3}]';
 
 /** Creates a store of pages with a version, which wait for a call of `open`. */
 function createGatedStore(pages: readonly (readonly Order[] | Error)[]) {
-  let open = () => {};
-  const gate = new Promise<void>((resolve) => {
-    open = resolve;
-  });
+  const { promise: opened, resolve: open } = createDeferred();
   let readings = 0;
   let version = 1;
   const list = () => ({
     version,
     async *[Symbol.asyncIterator]() {
       readings++;
-      await gate;
+      await opened;
       yield* pagesOf(pages);
     },
   });
@@ -32,49 +31,40 @@ function createGatedStore(pages: readonly (readonly Order[] | Error)[]) {
 }
 
 for (const way of WAYS) {
-  test(`each version of the pages is read only once for all requests, even if they come while it is read (${way.name})`, () => {
+  test(`each version of the pages is read only once for all requests, even if they come while it is read (${way.name})`, async (t) => {
     const { store, open, change, readings } = createGatedStore(PAGES);
-    const check = async (ask: Ask) => {
-      const early = [ask('GET', ORDERS, [KEY]), ask('GET', ORDERS, [KEY]), ask('HEAD', ORDERS, [KEY])];
-      open();
-      for (const { status, text, fields } of [...(await Promise.all(early)), await ask('GET', ORDERS, [KEY])]) {
-        assert.deepEqual([status, fields.get('content-length')], [200, `${SERIALIZED.length}`]);
-        assert.ok(text === SERIALIZED || text === '');
-      }
-      assert.equal(readings(), 1);
-      change();
-      assert.equal((await ask('GET', ORDERS, [KEY])).text, SERIALIZED);
-      assert.equal(readings(), 2);
-    };
-    return withShop(way, check, { store });
-  });
-
-  test(`pages that are not ASCII are sent byte for byte (${way.name})`, () => {
-    const page = '{"id":1,"shipDate":"é"}';
-    async function* pages() {
-      yield page;
+    const { ask } = await openShop(t, way, { store });
+    const early = [ask('GET', ORDERS, [KEY]), ask('GET', ORDERS, [KEY]), ask('HEAD', ORDERS, [KEY])];
+    open();
+    for (const { status, text, fields } of [...(await Promise.all(early)), await ask('GET', ORDERS, [KEY])]) {
+      assert.deepEqual([status, fields.get('content-length')], [200, `${SERIALIZED.length}`]);
+      assert.ok(text === SERIALIZED || text === '');
     }
-    const list = () => Object.assign(pages(), { version: 1 });
-    const check = async (ask: Ask) => {
-      assert.equal((await ask('GET', ORDERS, [KEY])).text, Buffer.from(`[${page}]`).toString('latin1'));
-    };
-    return withShop(way, check, { store: fakeStore({ list }) });
+    assert.equal(readings(), 1);
+    change();
+    assert.equal((await ask('GET', ORDERS, [KEY])).text, SERIALIZED);
+    assert.equal(readings(), 2);
   });
 
-  test(`if versioned pages fail, even after the first page, the response is a 503, and the next request reads them again (${way.name})`, async () => {
+  test(`pages that are not ASCII are sent byte for byte (${way.name})`, async (t) => {
+    const page = '{"id":1,"shipDate":"é"}';
+    const list = () => Object.assign(Readable.from([page]), { version: 1 });
+    const { ask } = await openShop(t, way, { store: fakeStore({ list }) });
+    assert.equal((await ask('GET', ORDERS, [KEY])).text, Buffer.from(`[${page}]`).toString('latin1'));
+  });
+
+  test(`if versioned pages fail, even after the first page, the response is a 503, and the next request reads them again (${way.name})`, async (t) => {
     for (const pages of [[new Error('the file is gone')], [[{ id: 1n }], new Error('the file is gone')]]) {
       const { store, open, readings } = createGatedStore(pages);
       open();
-      const check = async (ask: Ask) => {
-        for (const field of [
-          ['If-None-Match', '"x"'],
-          ['Accept-Encoding', 'gzip'],
-        ] as const) {
-          assertError(await ask('GET', ORDERS, [KEY, field]), 'service_unavailable');
-        }
-        assert.equal(readings(), 2);
-      };
-      await withShop(way, check, { store });
+      const { ask } = await openShop(t, way, { store });
+      for (const field of [
+        ['If-None-Match', '"x"'],
+        ['Accept-Encoding', 'gzip'],
+      ] as const) {
+        assertError(await ask('GET', ORDERS, [KEY, field]), 'service_unavailable');
+      }
+      assert.equal(readings(), 2);
     }
   });
 }
@@ -87,43 +77,31 @@ test('an array is serialised once for each version, and for each request if it h
       return 1n;
     },
   };
-  const rows = [
+  let listed: ListedOrders = [];
+  const ask = asking(createShop({ store: fakeStore({ list: () => listed }) }).service);
+  for (const [orders, expected] of [
     [withVersion([order]), 1],
     [withVersion([order]), 1],
     [withVersion([order], 'v2'), 2],
     [[order], 3],
     [[order], 4],
-  ] as const;
-  let listed: ListedOrders = [];
-  const check = async (ask: Ask) => {
-    for (const [orders, expected] of rows) {
-      listed = orders;
-      assert.equal((await ask('GET', ORDERS, [KEY])).text, '[{"id":1}]');
-      assert.equal(readings, expected);
-    }
-  };
-  await withShop(core, check, { store: fakeStore({ list: () => listed }) });
+  ] as const) {
+    listed = orders;
+    assert.equal((await ask('GET', ORDERS, [KEY])).text, '[{"id":1}]');
+    assert.equal(readings, expected);
+  }
 });
 
 test('pages may be strings or UTF-8 bytes, and both have the same entity tag as an array of the same orders', async () => {
-  const orders = PAGES.flat();
-  const tags = await Promise.all(
-    [
-      pagesOf(PAGES, 'text'),
-      Object.assign(pagesOf([]), {
-        version: 2,
-        async *[Symbol.asyncIterator]() {
-          for await (const page of pagesOf(PAGES)) yield Buffer.from(page);
-        },
-      }),
-      orders,
-      withVersion(orders),
-    ].map(async (listed) => {
-      const { service } = createShop({ store: fakeStore({ list: () => listed }) });
-      const { status, headers } = await service.respond({ method: 'GET', url: ORDERS, rawHeaders: KEY });
-      assert.equal(status, 200);
-      return headers[headers.indexOf('ETag') + 1];
-    }),
-  );
-  assert.deepEqual(new Set(tags).size, 1);
+  const bytes = Object.assign(Readable.from([Buffer.from('{"id":1},{"id":2}'), Buffer.from('{"id":3}')]), {
+    version: 2,
+  });
+  const tags = new Set<string | undefined>();
+  for (const listed of [pagesOf(PAGES, 'text'), bytes, PAGES.flat(), withVersion(PAGES.flat())]) {
+    const { service } = createShop({ store: fakeStore({ list: () => listed }) });
+    const { text, fields } = await asking(service)('GET', ORDERS, [KEY]);
+    assert.equal(text, SERIALIZED);
+    tags.add(fields.get('etag'));
+  }
+  assert.equal(tags.size, 1);
 });

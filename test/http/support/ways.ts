@@ -1,8 +1,9 @@
-import { Agent, createServer, request as httpRequest, type RequestListener, type Server } from 'node:http';
+import { Agent, createServer, request as httpRequest } from 'node:http';
+import type { TestContext } from 'node:test';
 import type { OrderServiceOptions } from 'store-orders';
 import { fetchHandler } from 'store-orders/fetch';
 import { nodeHandler, type OrderService } from 'store-orders/handler';
-import { listenOnFreePort } from '../../support/listen.js';
+import { serve } from '../mounts/support/servers.js';
 import { type Answer, checkAnswer, createAnswer } from './answer.js';
 import { createShop, type Shop } from './shop.js';
 
@@ -22,7 +23,8 @@ export interface Way {
    * target, and `Headers` has joined fields of one name.
    */
   readonly isVerbatim: boolean;
-  readonly open: (service: OrderService) => Promise<{ readonly ask: Ask; readonly close: () => Promise<void> }>;
+  /** Opens this way until the end of the test. */
+  readonly open: (t: TestContext, service: OrderService) => Ask | Promise<Ask>;
 }
 
 function checked(ask: Ask): Ask {
@@ -33,19 +35,15 @@ function checked(ask: Ask): Ask {
   };
 }
 
-export const core: Way = {
-  name: 'the core, without a socket',
-  isVerbatim: true,
-  open: async (service) => ({
-    ask: checked(async (method, url, fields = [], content) => {
-      const rawHeaders = fields.flat();
-      if (content !== undefined) rawHeaders.push('Content-Length', `${content.length}`);
-      const { status, headers, body } = await service.respond({ method, url, rawHeaders }, '192.0.2.1');
-      return createAnswer(status, headers, await textOf(body));
-    }),
-    close: async () => {},
-  }),
-};
+/** Returns a function that asks the service itself, without a mount. */
+export function asking(service: OrderService): Ask {
+  return checked(async (method, url, fields = [], content) => {
+    const rawHeaders = fields.flat();
+    if (content !== undefined) rawHeaders.push('Content-Length', `${content.length}`);
+    const { status, headers, body } = await service.respond({ method, url, rawHeaders }, '192.0.2.1');
+    return createAnswer(status, headers, await textOf(body));
+  });
+}
 
 type Body = Awaited<ReturnType<OrderService['respond']>>['body'];
 
@@ -57,60 +55,35 @@ async function textOf(body: Body): Promise<string> {
   return text;
 }
 
+const core: Way = {
+  name: 'the core, without a socket',
+  isVerbatim: true,
+  open: (_t, service) => asking(service),
+};
+
 const fetchMount: Way = {
   name: 'the fetch mount',
   isVerbatim: false,
-  open: async (service) => {
+  open(_t, service) {
     const handle = fetchHandler(service, { clientAddress: () => '192.0.2.1' });
-    return {
-      ask: checked(async (method, target, fields = []) => {
-        const headers = new Headers();
-        for (const [name, value] of fields) headers.append(name, value);
-        const response = await handle(new Request(`http://orders.test${target}`, { method, headers }));
-        return createAnswer(
-          response.status,
-          [...response.headers].flat(),
-          Buffer.from(await response.arrayBuffer()).toString('latin1'),
-        );
-      }),
-      close: async () => {},
-    };
+    return checked(async (method, target, fields = []) => {
+      const headers = new Headers();
+      for (const [name, value] of fields) headers.append(name, value);
+      const response = await handle(new Request(`http://orders.test${target}`, { method, headers }));
+      const text = Buffer.from(await response.arrayBuffer()).toString('latin1');
+      return createAnswer(response.status, [...response.headers].flat(), text);
+    });
   },
 };
-
-/** Starts a server on a free port of the loopback interface. */
-export async function listen(
-  listener: RequestListener,
-  options: Parameters<typeof createServer>[0] = {},
-): Promise<{ readonly server: Server; readonly port: number; readonly close: () => Promise<void> }> {
-  const server = createServer({ requireHostHeader: false, ...options }, listener);
-  // Without `unref`, a test that fails before it closes its server would hang.
-  server.unref();
-  return {
-    server,
-    port: await listenOnFreePort(server),
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
-}
 
 const node: Way = {
   name: 'node:http over a socket',
   isVerbatim: true,
-  open: async (service) => {
-    const { server, port, close } = await listen(nodeHandler(service));
-    nodeHandler(service).attach(server);
+  async open(t, service) {
+    const handle = nodeHandler(service);
+    const port = await serve(t, handle.attach(createServer(handle)));
     const agent = new Agent({ keepAlive: true, maxSockets: 32 });
-    return {
-      ask: checked((method, target, fields = [], content) => askNode({ agent, port }, method, target, fields, content)),
-      close: () => {
-        agent.destroy();
-        return close();
-      },
-    };
+    return checked((method, target, fields = [], content) => askNode({ agent, port }, method, target, fields, content));
   },
 };
 
@@ -141,17 +114,12 @@ export function askNode(
 
 export const WAYS: readonly Way[] = [core, node, fetchMount];
 
-/** Creates a service, and opens it for the time of `use`. */
-export async function withShop(
+/** Creates a service, and opens it in one way until the end of the test. */
+export async function openShop(
+  t: TestContext,
   way: Way,
-  use: (ask: Ask, shop: Shop) => Promise<void>,
   options: Partial<OrderServiceOptions> = {},
-): Promise<void> {
+): Promise<Shop & { readonly ask: Ask }> {
   const shop = createShop(options);
-  const { ask, close } = await way.open(shop.service);
-  try {
-    await use(ask, shop);
-  } finally {
-    await close();
-  }
+  return { ...shop, ask: await way.open(t, shop.service) };
 }

@@ -1,28 +1,33 @@
-import { type ErrorCode, type OrderServiceOptions, PLANS, type Principal } from 'store-orders';
-import type { Answer } from '../../support/answer.js';
-import { createAnswer } from '../../support/answer.js';
+import { type ErrorCode, PLANS, type Principal } from 'store-orders';
+import { type Answer, createAnswer } from '../../support/answer.js';
 import { authenticate, bearer, createShop, KEY, ORDERS, order, type Shop } from '../../support/shop.js';
-import { core } from '../../support/ways.js';
-
-/** Provokes an error of the service. `asking` sends requests to the tested operation. */
-interface Provocation {
-  readonly options?: Partial<OrderServiceOptions>;
-  provoke(asking: Asking): Promise<Answer>;
-}
-
-export interface Asking {
-  readonly shop: Shop;
-  /** Calls the tested operation with these header fields. `change` can replace the target. */
-  ask(fields: readonly (readonly [string, string])[], change?: (target: string) => string): Promise<Answer>;
-  askOther(method: string, target: string): Promise<Answer>;
-}
-
-export type Operation = 'listOrders' | 'cancelOrder';
+import { asking } from '../../support/ways.js';
+import type { Operation } from './validate.js';
 
 const REQUESTS: Readonly<Record<Operation, readonly [method: string, target: string]>> = {
   listOrders: ['GET', ORDERS],
   cancelOrder: ['DELETE', order(1)],
 };
+
+type Fields = readonly (readonly [string, string])[];
+
+interface Asking {
+  readonly shop: Shop;
+  /** Calls the tested operation, by default for its usual target. */
+  ask(fields: Fields, target?: string): Promise<Answer>;
+  askOther(method: string, target: string): Promise<Answer>;
+}
+
+export function askingFor(operation: Operation, shop: Shop): Asking {
+  const [method, usual] = REQUESTS[operation];
+  const requestId: readonly [string, string] = ['X-Request-Id', 'c0ffee00-1bad-4dea-8bee-5e1ec7ed1dea'];
+  const ask = asking(shop.service);
+  return {
+    shop,
+    ask: (fields, target = usual) => ask(method, target, [...fields, requestId]),
+    askOther: (method, target) => ask(method, target, [KEY, requestId]),
+  };
+}
 
 const TINY = bearer('tiny-key');
 
@@ -37,65 +42,42 @@ const BROKEN: Principal = {
   plan: PLANS.free,
 };
 
-export const PROVOCATIONS: Readonly<Record<ErrorCode, Provocation>> = {
-  bad_request: { provoke: ({ ask }) => ask([KEY, ['Host', 'a'], ['Host', 'b']]) },
-  missing_api_key: { provoke: ({ ask }) => ask([]) },
-  invalid_api_key: { provoke: ({ ask }) => ask([bearer('unknown')]) },
-  order_not_found: { provoke: ({ ask }) => ask([KEY], () => order(999)) },
-  invalid_order_id: { provoke: ({ ask }) => ask([KEY], () => order('01')) },
-  route_not_found: { provoke: ({ askOther }) => askOther('GET', '/v1/store') },
-  method_not_allowed: { provoke: ({ askOther }) => askOther('POST', ORDERS) },
-  request_timeout: { provoke: ({ shop }) => refused(shop, 'request_timeout') },
-  order_already_shipped: { provoke: ({ ask }) => ask([KEY], () => order(2)) },
-  order_already_cancelled: { provoke: ({ ask }) => ask([KEY], () => order(3)) },
-  order_not_pending: { provoke: ({ ask }) => ask([KEY], () => order(4)) },
-  precondition_failed: { provoke: ({ ask }) => ask([KEY, ['If-Match', '"another"']]) },
-  uri_too_long: { provoke: ({ ask }) => ask([KEY], (target) => `${target}?${'x'.repeat(10_000)}`) },
-  rate_limit_exceeded: {
-    async provoke({ ask }) {
-      await ask([TINY]);
-      await ask([TINY]);
-      return ask([TINY]);
-    },
+/** Provokes each error of the service. */
+export const PROVOCATIONS: Readonly<Record<ErrorCode, (asking: Asking) => Promise<Answer>>> = {
+  bad_request: ({ ask }) => ask([KEY, ['Host', 'a'], ['Host', 'b']]),
+  missing_api_key: ({ ask }) => ask([]),
+  invalid_api_key: ({ ask }) => ask([bearer('unknown')]),
+  order_not_found: ({ ask }) => ask([KEY], order(999)),
+  invalid_order_id: ({ ask }) => ask([KEY], order('01')),
+  route_not_found: ({ askOther }) => askOther('GET', '/v1/store'),
+  method_not_allowed: ({ askOther }) => askOther('POST', ORDERS),
+  request_timeout: ({ shop }) => refused(shop, 'request_timeout'),
+  order_already_shipped: ({ ask }) => ask([KEY], order(2)),
+  order_already_cancelled: ({ ask }) => ask([KEY], order(3)),
+  order_not_pending: ({ ask }) => ask([KEY], order(4)),
+  precondition_failed: ({ ask }) => ask([KEY, ['If-Match', '"another"']]),
+  uri_too_long: ({ ask }) => ask([KEY], `${ORDERS}?${'x'.repeat(10_000)}`),
+  async rate_limit_exceeded({ ask }) {
+    await ask([TINY]);
+    await ask([TINY]);
+    return ask([TINY]);
   },
-  api_key_banned: {
-    async provoke({ ask, shop }) {
-      await shop.limiter.ban('freya', 60_000);
-      return ask([bearer('free-key')]);
-    },
+  async api_key_banned({ ask, shop }) {
+    await shop.limiter.ban('freya', 60_000);
+    return ask([bearer('free-key')]);
   },
-  headers_too_large: { provoke: ({ shop }) => refused(shop, 'headers_too_large') },
-  internal_error: {
-    options: { authenticate: (apiKey) => (apiKey === 'free-key' ? BROKEN : authenticate(apiKey)) },
-    provoke: ({ ask }) => ask([bearer('free-key')]),
-  },
-  method_not_implemented: { provoke: ({ askOther }) => askOther('PROPFIND', ORDERS) },
-  service_unavailable: {
-    async provoke({ ask, shop }) {
-      await shop.service.close();
-      return ask([KEY]);
-    },
+  headers_too_large: ({ shop }) => refused(shop, 'headers_too_large'),
+  internal_error: ({ ask }) => ask([bearer('broken-key')]),
+  method_not_implemented: ({ askOther }) => askOther('PROPFIND', ORDERS),
+  async service_unavailable({ ask, shop }) {
+    await shop.service.close();
+    return ask([KEY]);
   },
 };
 
 export async function provoke(operation: Operation, code: ErrorCode): Promise<Answer> {
-  const { options, provoke } = PROVOCATIONS[code];
-  return withAsking(operation, createShop(options), provoke);
-}
-
-export async function withAsking<T>(operation: Operation, shop: Shop, use: (asking: Asking) => Promise<T>): Promise<T> {
-  const [method, target] = REQUESTS[operation];
-  const requestId: readonly [string, string] = ['X-Request-Id', 'c0ffee00-1bad-4dea-8bee-5e1ec7ed1dea'];
-  const opened = await core.open(shop.service);
-  try {
-    return await use({
-      shop,
-      ask: (fields, change = (same) => same) => opened.ask(method, change(target), [...fields, requestId]),
-      askOther: (method, target) => opened.ask(method, target, [KEY, requestId]),
-    });
-  } finally {
-    await opened.close();
-  }
+  const shop = createShop({ authenticate: (apiKey) => (apiKey === 'broken-key' ? BROKEN : authenticate(apiKey)) });
+  return PROVOCATIONS[code](askingFor(operation, shop));
 }
 
 async function refused({ service }: Shop, code: 'request_timeout' | 'headers_too_large'): Promise<Answer> {

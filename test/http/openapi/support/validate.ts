@@ -5,13 +5,21 @@ import { createOpenApiDocument, serializeOpenApiDocument } from 'store-orders/op
 import type { OpenApiResponse } from '../../../../dist/http/openapi/responses.js';
 import type { Answer } from '../../support/answer.js';
 
-/** The text of the OpenAPI document, as published. */
-export const text = serializeOpenApiDocument(createOpenApiDocument());
 export const document = createOpenApiDocument();
+/** The text of the OpenAPI document, as published. */
+export const text = serializeOpenApiDocument(document);
+const published = JSON.parse(text);
+
+export const operations = {
+  listOrders: document.paths['/store/orders']?.['get'] ?? assert.fail(),
+  cancelOrder: document.paths['/store/orders/{orderId}']?.['delete'] ?? assert.fail(),
+};
+
+export type Operation = keyof typeof operations;
 
 const ajv = new Ajv2020({ strict: false });
 formats.default(ajv);
-ajv.addSchema(JSON.parse(text), 'openapi.json');
+ajv.addSchema(published, 'openapi.json');
 
 export function validate(pointer: string, value: unknown): void {
   const isValid = ajv.getSchema(`openapi.json${pointer}`);
@@ -25,12 +33,19 @@ export function validate(pointer: string, value: unknown): void {
  */
 const NOT_DOCUMENTED = ['content-type', 'connection', 'date', 'keep-alive'];
 
-/** Fails unless the response has exactly the documented header fields, and a documented body. */
-export function checkDocumented(answer: Answer, response: OpenApiResponse, pointer: string): void {
+interface Header {
+  readonly required?: boolean;
+  readonly example: string | number;
+  readonly schema: { readonly type: string };
+}
+
+/** Fails unless the operation documents the response: exactly its header fields, and its body. */
+export function checkDocumented(operation: Operation, answer: Answer): void {
+  const { response, pointer } = documented(operation, answer.status);
   const headers = new Map(
     Object.entries(response.headers).map(([name, header]) => {
-      const isReference = typeof header === 'object' && header !== null && '$ref' in header;
-      return [name.toLowerCase(), isReference ? String(header['$ref']) : `${pointer}/headers/${name}`];
+      const { $ref = `${pointer}/headers/${name}` } = Object(header);
+      return [name.toLowerCase(), String($ref)];
     }),
   );
   for (const [name, value] of answer.fields) {
@@ -49,14 +64,8 @@ export function checkDocumented(answer: Answer, response: OpenApiResponse, point
   validate(`${pointer}/content/application~1json/schema`, JSON.parse(answer.text));
 }
 
-interface Header {
-  readonly required?: boolean;
-  readonly example: string | number;
-  readonly schema: { readonly type: string };
-}
-
 function headerAt(pointer: string): Header {
-  let value = JSON.parse(text);
+  let value = published;
   for (const name of pointer.slice(2).split('/')) value = value[name];
   return value;
 }
@@ -66,28 +75,24 @@ interface Documented {
   readonly pointer: string;
 }
 
-/** Returns the response that an operation documents for a status, or `undefined`. */
-export function documented(operation: 'listOrders' | 'cancelOrder', status: number): Documented | undefined {
-  const { responses } = operations[operation];
-  const ref = responses[status]?.$ref;
-  const response = document.components.responses[ref?.split('/').at(-1) ?? ''];
-  return ref === undefined || response === undefined ? undefined : { response, pointer: ref };
+/** Returns the response that an operation documents for a status. Fails if there is none. */
+export function documented(operation: Operation, status: number): Documented {
+  const pointer = operations[operation].responses[status]?.$ref;
+  const response = document.components.responses[pointer?.split('/').at(-1) ?? ''];
+  assert.ok(pointer !== undefined && response !== undefined, `${operation} documents no ${status}`);
+  return { response, pointer };
 }
 
 /** Returns the orders of the documented example of a list. */
 export function exampleOrders(): readonly { readonly id: bigint }[] {
-  const value = documented('listOrders', 200)?.response.content?.['application/json'].examples['orders']?.value;
+  const { response } = documented('listOrders', 200);
+  const value = response.content?.['application/json'].examples['orders']?.value;
   assert.ok(Array.isArray(value));
   return value.map((order) => ({ ...order, id: BigInt(order.id) }));
 }
 
-export const operations = {
-  listOrders: document.paths['/store/orders']?.['get'] ?? assert.fail(),
-  cancelOrder: document.paths['/store/orders/{orderId}']?.['delete'] ?? assert.fail(),
-};
-
 /** Returns the examples of all header fields, by lower-case name. */
 export function headerExamples(): Map<string, string> {
-  const headers: Readonly<Record<string, Header>> = JSON.parse(text).components.headers;
+  const headers: Readonly<Record<string, Header>> = published.components.headers;
   return new Map(Object.entries(headers).map(([name, { example }]) => [name.toLowerCase(), String(example)]));
 }
