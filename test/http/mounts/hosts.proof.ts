@@ -1,12 +1,15 @@
+import assert from 'node:assert/strict';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { createRequire } from 'node:module';
-import { test } from 'node:test';
+import { after, before, suite, test } from 'node:test';
 import { nodeHandler } from 'store-orders/handler';
+import { type AuditTarget, createTestService, serviceAudits } from 'store-orders/testing';
 import { withoutHosts } from '../../support/installed.js';
 import { toolsFolder, withoutTools } from '../openapi/support/tools.js';
+import { checkAnswer, createAnswer } from '../support/answer.js';
 import { hostSuite } from './support/host-suite.js';
-import { listening, OF_THE_HOST, setHostFields } from './support/mount.js';
-import { furtherMounts } from './support/mounts.js';
+import { listening, type Mount, type Mounted, OF_THE_HOST, setHostFields } from './support/mount.js';
+import { furtherMounts, MOUNTS } from './support/mounts.js';
 
 type Handler = (request: IncomingMessage, response: ServerResponse, next: (goOn?: false) => void) => void;
 
@@ -17,37 +20,73 @@ interface Restify {
   get(path: string, handler: Handler): void;
 }
 
-const name = 'restify 11';
-
 /** restify loads `http_parser`, a part of Node.js that Node.js 24 no longer has. */
-const unsupported =
-  Number(process.versions.node.split('.')[0]) >= 24 && 'restify 11 does not load on Node.js 24 or later';
-const reason = withoutTools || unsupported;
+const withoutRestify =
+  withoutTools ||
+  (Number(process.versions.node.split('.')[0]) >= 24 && 'restify 11 does not load on Node.js 24 or later');
 
-if (reason) {
-  test(`a host of ${name}`, { skip: reason }, () => {});
-} else {
-  const restify = createRequire(`${toolsFolder}package.json`)('restify');
-  hostSuite({
-    name,
-    async open(service) {
-      const app: Restify = restify.createServer();
-      const handle = nodeHandler(service);
-      app.pre(setHostFields);
-      app.pre((request, response, next) => {
-        if (!service.owns(request.url ?? '')) return next();
-        // Without a call of `next`, restify counts the request as in flight forever.
-        response.once('close', () => next(false));
-        handle(request, response);
-      });
-      app.get('/host', (_request, response, next) => {
-        response.end(OF_THE_HOST);
-        next();
-      });
-      return listening(app.server);
-    },
+const restify: Mount = {
+  name: 'restify 11',
+  async open(service) {
+    const app: Restify = createRequire(`${toolsFolder}package.json`)('restify').createServer();
+    const handle = nodeHandler(service);
+    app.pre(setHostFields);
+    app.pre((request, response, next) => {
+      if (!service.owns(request.url ?? '')) return next();
+      // Without a call of `next`, restify counts the request as in flight forever.
+      response.once('close', () => next(false));
+      handle(request, response);
+    });
+    app.get('/host', (_request, response, next) => {
+      response.end(OF_THE_HOST);
+      next();
+    });
+    return listening(app.server);
+  },
+};
+
+for (const mount of MOUNTS) auditSuite(mount);
+for (const mount of [...(withoutRestify ? [] : [restify]), ...(await furtherMounts())]) {
+  auditSuite(mount);
+  hostSuite(mount);
+}
+for (const skip of [withoutHosts, withoutRestify]) if (skip) test('hosts of further frameworks', { skip });
+
+/** Runs the exported audits over a host. */
+function auditSuite({ name, open }: Mount): void {
+  suite(`reached by ${name}`, () => {
+    const shop = createTestService();
+    let mounted: Mounted;
+    before(async () => {
+      mounted = await open(shop.service);
+    });
+    after(() => mounted.close());
+
+    const target: AuditTarget = {
+      ...shop,
+      fetch: checked,
+      get url() {
+        return `${mounted.origin}/v1`;
+      },
+    };
+
+    /** Sends a request, and checks the rules that hold for every response of the service. */
+    async function checked(request: Request): Promise<Response> {
+      const { fetch = globalThis.fetch } = mounted;
+      const response = await fetch(request);
+      if (shop.service.owns(request.url)) {
+        const text = await response.clone().text();
+        checkAnswer(createAnswer(response.status, [...response.headers].flat(), text), request.method);
+        assert.ok(response.headers.has('x-host'), `${response.status} without X-Host`);
+      }
+      return response;
+    }
+
+    for (const { id, name: says, run } of serviceAudits(target)) {
+      // This audit is skipped for node-mock-http, which removes Content-Length from a response to
+      // HEAD.
+      if (name === 'node-mock-http' && id === '4.1-head') continue;
+      test(says, run);
+    }
   });
 }
-
-for (const mount of await furtherMounts()) hostSuite(mount);
-if (withoutHosts) test('hosts of further frameworks', { skip: withoutHosts });

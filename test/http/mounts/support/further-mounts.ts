@@ -1,16 +1,20 @@
 import 'reflect-metadata';
 import { createServer } from 'node:http';
 import { server as createHapi } from '@hapi/hapi';
+import { getRequestListener } from '@hono/node-server';
 import { Controller, Get, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
-import { send, serve } from 'micro';
+import { H3, serve as serveH3 } from 'h3';
+import { Hono } from 'hono';
+import { send, serve as serveMicro } from 'micro';
+import { serve } from 'srvx';
 import { fastifyPlugin } from 'store-orders/fastify';
+import { fetchHandler } from 'store-orders/fetch';
 import { nodeHandler } from 'store-orders/handler';
-import { fetchMounts } from './fetch-mounts.js';
 import { addHooks } from './framework-mounts.js';
-import { listening, type Mount, OF_THE_HOST, setHostFields } from './mount.js';
+import { fetchHost, listening, type Mount, OF_THE_HOST, setHostFields } from './mount.js';
 
 class HostController {
   host(): string {
@@ -23,6 +27,9 @@ class HostModule {}
 Controller()(HostController);
 Get('host')(HostController.prototype, 'host', { value: HostController.prototype.host });
 Module({ controllers: [HostController] })(HostModule);
+
+/** Options of srvx, and so of h3. */
+const SERVER = { port: 0, hostname: '127.0.0.1', silent: true, trustProxy: true };
 
 /** Hosts whose frameworks are packages of `test/hosts`. */
 export const furtherMounts: readonly Mount[] = [
@@ -46,7 +53,7 @@ export const furtherMounts: readonly Mount[] = [
     name: 'micro 10',
     open(service) {
       const handle = nodeHandler(service);
-      const listener = serve((request, response) => {
+      const listener = serveMicro((request, response) => {
         setHostFields(request, response);
         return handle(request, response, () => send(response, request.url === '/host' ? 200 : 404, OF_THE_HOST));
       });
@@ -79,6 +86,51 @@ export const furtherMounts: readonly Mount[] = [
       return { origin: await app.getUrl(), close: () => app.close() };
     },
   },
-  // Hono is among these, and replaces global classes.
-  ...fetchMounts,
+  {
+    name: 'h3 2',
+    trustsProxy: true,
+    async open(service) {
+      const orders = fetchHandler(service);
+      const app = new H3({
+        onResponse: ({ headers }) => {
+          headers.set('X-Host', 'yes');
+          headers.append('Vary', 'Origin');
+        },
+      });
+      app.use((event, next) => (service.owns(event.req.url) ? orders(event.req) : next()));
+      app.get('/host', () => OF_THE_HOST);
+      return started(serveH3(app, SERVER));
+    },
+  },
+  {
+    name: 'srvx 1',
+    trustsProxy: true,
+    open: (service) => started(serve({ ...SERVER, fetch: fetchHost(service, fetchHandler(service)) })),
+  },
+  // This entry is last, because Hono replaces the global `Request` and `Response` with its own
+  // classes. Hosts after it would use these classes.
+  {
+    name: 'Hono 4',
+    open(service) {
+      const orders = fetchHandler(service);
+      const app = new Hono();
+      app.use(async (c, next) => {
+        await next();
+        c.header('X-Host', 'yes');
+        c.header('Vary', 'Origin', { append: true });
+      });
+      app.use(async (c, next) => {
+        if (!service.owns(c.req.url)) return next();
+        const response = await orders(c.req.raw);
+        return c.newResponse(response.body, response);
+      });
+      app.get('/host', (c) => c.text(OF_THE_HOST));
+      return listening(createServer(getRequestListener(app.fetch)));
+    },
+  },
 ];
+
+async function started(server: ReturnType<typeof serve>) {
+  await server.ready();
+  return { origin: new URL(server.url ?? '').origin, close: () => server.close(true) };
+}

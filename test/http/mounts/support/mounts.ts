@@ -1,10 +1,40 @@
+import { fetchHandler } from 'store-orders/fetch';
+import type { OrderService } from 'store-orders/handler';
+import { type LambdaEvent, lambda } from '../../../../examples/aws-lambda.js';
 import { withoutHosts } from '../../../support/installed.js';
-import { emulatedMounts } from './emulated-mounts.js';
-import { frameworkMounts } from './framework-mounts.js';
-import type { Mount } from './mount.js';
-import { nodeMounts } from './node-mounts.js';
+import { EMULATIONS, gateway } from './emulations.js';
+import { frameworkMounts, koaApp } from './framework-mounts.js';
+import { fetchHost, type Mount, type Mounted } from './mount.js';
+import { expressApp, host, nodeMounts } from './node-mounts.js';
 
-export const MOUNTS: readonly Mount[] = [...nodeMounts, ...frameworkMounts, ...emulatedMounts];
+function emulated(
+  name: string,
+  fetchOf: (service: OrderService, prefix?: string) => NonNullable<Mounted['fetch']>,
+): Mount {
+  return {
+    name,
+    isEmulated: true,
+    open: async (service, prefix) => ({
+      origin: 'http://orders.test',
+      fetch: fetchOf(service, prefix),
+      close: async () => {},
+    }),
+  };
+}
+
+const clientAddress = (_: Request, event: LambdaEvent) => event.requestContext.http.sourceIp;
+
+export const MOUNTS: readonly Mount[] = [
+  ...nodeMounts,
+  ...frameworkMounts,
+  ...Object.entries(EMULATIONS).map(([name, call]) => emulated(name, (service) => call(host(service)))),
+  ...(['serverless-http', 'light-my-request'] as const).map((name) =>
+    emulated(`Express 5 in ${name}`, (service, prefix) => EMULATIONS[name](expressApp(service, prefix))),
+  ),
+  emulated('Koa 3 in serverless-http', (service) => EMULATIONS['serverless-http'](koaApp(service, false).callback())),
+  emulated('a fetch handler', (service) => fetchHost(service, fetchHandler(service))),
+  emulated('AWS Lambda', (service) => gateway(lambda(fetchHost(service, fetchHandler(service, { clientAddress }))))),
+];
 
 /** Returns the hosts whose frameworks are packages of `test/hosts`. Returns none if these are not installed. */
 export async function furtherMounts(): Promise<readonly Mount[]> {
