@@ -53,7 +53,7 @@ test('a reader that stalls is dropped after 120 s, or after the server.timeout t
   }
 });
 
-test('a reader that reads 20 kB/s is not dropped', async (t) => {
+test('a reader that reads 20 kB/s is not dropped, and the server keeps no more than a megabyte for it', async (t) => {
   const { server, port, sockets } = await start(t, LONG);
   // Everything is 100 times as fast: 2 MB/s, and a timeout of 1.2 s. The system accepts data from
   // the server in steps of more than a megabyte, whatever the speed.
@@ -67,32 +67,9 @@ test('a reader that reads 20 kB/s is not dropped', async (t) => {
       else bytes += piece.length;
     }
     await sleep(100);
-    assert.equal(sockets.size, 1, `the reader was dropped after ${seconds} s`);
+    const [socket = assert.fail(`the reader was dropped after ${seconds} s`)] = sockets;
+    assert.ok(socket.writableLength < 1_000_000, `${socket.writableLength} bytes wait`);
   }
-});
-
-test('a reader that pauses now and then gets the complete list, and is not dropped when it is idle afterwards', async (t) => {
-  const { port, sockets } = await start(t, LONG);
-  // The response to HEAD is sent only when the whole list has been serialised. The test then sends
-  // the GET on the same connection.
-  const socket = open(port, HEAD.replace('GET', 'HEAD'));
-  t.after(() => socket.destroy());
-  await once(socket, 'data');
-  socket.write(HEAD);
-  let end = '';
-  socket.on('data', (piece) => {
-    end = (end + piece.toString('latin1')).slice(-20);
-  });
-  for (let pauses = 0; pauses < 3; pauses++) {
-    await once(socket, 'data');
-    socket.pause();
-    await sleep(300);
-    for (const { writableLength: bytes } of sockets) assert.ok(bytes < 1_000_000, `${bytes} bytes wait`);
-    socket.resume();
-  }
-  await until(() => end.endsWith(']'), 60_000);
-  await sleep(1_500);
-  assert.equal(sockets.size, 1);
 });
 
 test('readers that hang up at any time leave no connection, no listener and no memory behind', async (t) => {
