@@ -3,7 +3,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { attack, residentMiB } from './support/under-attack.js';
+import { mebibytes, peakBytes } from '../../support/memory.js';
+import { attack } from './support/under-attack.js';
 
 const HOST = fileURLToPath(new URL('support/attacked-host.ts', import.meta.url));
 const SECONDS = Number(process.env['STORE_ORDERS_SECONDS'] ?? 4);
@@ -19,7 +20,7 @@ for (const name of ['nodeHandler with attach', 'koaMiddleware', 'fastifyPlugin']
     for (const kind of ['non-readers', 'without a key']) {
       const figures = await attack(kind, url, SECONDS, 1_000, '20');
       assert.equal((await fetch(url)).status, 401);
-      t.diagnostic(`${kind}: ${residentMiB(host.pid).toFixed(0)} MiB; ${JSON.stringify(figures)}`);
+      t.diagnostic(`${kind}: ${mebibytes(peakBytes(host.pid))}; ${JSON.stringify(figures)}`);
     }
     assert.equal(host.exitCode, null);
   });

@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net';
+import { createApiKey } from '../../../../dist/server/keys/api-key.js';
 
 // Attacks a server on this machine for some seconds, from many addresses of the loopback interface.
 // Then prints its figures as one JSON object, and exits.
@@ -56,10 +57,7 @@ const ATTACKS: Readonly<Record<string, (socket: Socket, index: number) => void>>
   },
   'non-readers': (socket) => flood(socket.pause()),
   'without a key': (socket) => flood(socket.resume()),
-  'made-up keys': (socket) => {
-    const key = `so_${Array.from({ length: 38 }, () => Math.floor(Math.random() * 36).toString(36)).join('')}`;
-    flood(socket.resume(), `Authorization: Bearer ${key}\r\n`);
-  },
+  'made-up keys': (socket) => flood(socket.resume(), `Authorization: Bearer ${createApiKey()}\r\n`),
   connections: (socket) => socket.resume().end(),
   silence: (socket) => socket.resume(),
   'line breaks': (socket) => {

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
+import { Agent } from 'node:http';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openStorage } from '../../../../dist/server/storage/open.js';
+import { MIB, mebibytes, peakBytes } from '../../../support/memory.js';
 import { temporaryDirectory } from '../../../support/temporary-file.js';
 import { startServer } from '../../support/program.js';
-import { attack, type Customer, residentMiB, startCustomer } from './under-attack.js';
+import { attack, type Customer, measure } from './under-attack.js';
 
 export interface Neighbourhood {
   /** What the strangers do; see attacking-process.ts. */
@@ -45,40 +47,34 @@ export async function besideStrangers(
   const server = await startServer(t, { cwd, env }, '--log', 'events');
   const url = new URL(`${server.url}/store/orders`);
   const customers: Readonly<Record<string, Customer>> = {
-    'open connections': startCustomer({ url, nextKey: () => known, clients: 2, pauseMs: 10, keepAlive: true }),
-    'new connections': startCustomer({ url, nextKey: () => known, clients: 2, pauseMs: 20, keepAlive: false }),
-    'unseen keys': startCustomer({
+    'open connections': {
       url,
-      nextKey: () => unseen.pop() ?? '',
-      clients: 1,
-      pauseMs: 50,
-      keepAlive: false,
-    }),
+      nextKey: () => known,
+      agent: new Agent({ keepAlive: true, maxSockets: 2 }),
+      pauseMs: 10,
+    },
+    'new connections': { url, nextKey: () => known, agent: new Agent({ maxSockets: 2 }), pauseMs: 20 },
+    'unseen keys': { url, nextKey: () => unseen.pop() ?? '', agent: new Agent({ maxSockets: 1 }), pauseMs: 50 },
   };
-  const stop = () => Promise.all(Object.values(customers).map((customer) => customer.stop()));
-  t.after(stop);
+  const measureAll = (during: Promise<unknown>) =>
+    Promise.all(
+      Object.entries(customers).map(async ([who, customer]) => ({ who, ...(await measure(customer, during)) })),
+    );
 
-  /** Returns what each customer has measured meanwhile. */
-  async function measure(during: () => Promise<unknown>) {
-    for (const { take } of Object.values(customers)) take();
-    await during();
-    return new Map(Object.entries(customers).map(([who, { take }]) => [who, take()]));
-  }
-
-  await sleep(500);
-  const quiet = await measure(() => sleep(seconds * 1_000));
-  for (const [who, { failures }] of quiet) assert.deepEqual(failures, [], who);
+  await measureAll(sleep(500));
+  const quiet = await measureAll(sleep(seconds * 1_000));
+  for (const { who, failures } of quiet) assert.deepEqual(failures, [], who);
   for (const [place, from, count] of [
     ['twenty other addresses', '20', 4 * connections],
     ['the same address', '127.0.0.1', connections],
   ] as const) {
     const attacking = attack(kind, url, seconds, count, from);
-    const beside = await measure(() => attacking);
-    const memoryMiB = residentMiB(server.child.pid);
-    t.diagnostic(`${place}: ${memoryMiB.toFixed(0)} MiB; ${JSON.stringify(await attacking)}`);
-    assert.ok(memoryMiB <= 256, `${memoryMiB} MiB`);
-    for (const [who, { perSecond, p99, failures }] of beside) {
-      const alone = quiet.get(who) ?? assert.fail();
+    const beside = await measureAll(attacking);
+    const memoryBytes = peakBytes(server.child.pid);
+    t.diagnostic(`${place}: at most ${mebibytes(memoryBytes)}; ${JSON.stringify(await attacking)}`);
+    assert.ok(memoryBytes <= 256 * MIB, mebibytes(memoryBytes));
+    for (const [index, { who, perSecond, p99, failures }] of beside.entries()) {
+      const alone = quiet[index] ?? assert.fail();
       t.diagnostic(
         `${place}, ${who}: ${alone.perSecond.toFixed(0)} → ${perSecond.toFixed(0)} a second ` +
           `(ratio ${(perSecond / alone.perSecond).toFixed(2)}), p99 ${alone.p99.toFixed(1)} → ${p99.toFixed(1)} ms ` +
@@ -95,6 +91,5 @@ export async function besideStrangers(
       assert.ok(perSecond >= alone.perSecond / 2, `${place}, ${who}: ${perSecond} a second`);
     }
   }
-  await stop();
   assert.equal(server.child.exitCode, null);
 }

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { Agent, get } from 'node:http';
+import { once } from 'node:events';
+import { type Agent, get } from 'node:http';
 import { setPriority } from 'node:os';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -27,83 +27,50 @@ export async function attack(
   return JSON.parse(await text(child.stdout));
 }
 
-/** What a customer has measured since the last call of `take`, or since its start. */
-interface Measured {
-  /** How many requests got a 200. */
-  readonly perSecond: number;
-  /** The 99th percentile of their latencies, in ms. */
-  readonly p99: number;
-  /** The statuses other than 200, and the errors. */
-  readonly failures: readonly string[];
-}
-
 export interface Customer {
-  take(): Measured;
-  stop(): Promise<void>;
-}
-
-interface CustomerOptions {
   readonly url: URL;
   /** Returns the key for a request. */
   readonly nextKey: () => string;
-  /** How many clients send requests at the same time. */
-  readonly clients: number;
-  /** How long a client waits after each response. */
+  /** The customer sends as many requests at the same time as the agent may have sockets. */
+  readonly agent: Agent;
+  /** The pause after each response. */
   readonly pauseMs: number;
-  /** Whether a client keeps its connection. Otherwise it opens a new one for each request. */
-  readonly keepAlive: boolean;
 }
 
-/** Starts to send a customer's requests, and measures their latencies. */
-export function startCustomer({ url, nextKey, clients, pauseMs, keepAlive }: CustomerOptions): Customer {
-  const agent = new Agent({ keepAlive, maxSockets: clients });
-  let startMs = performance.now();
-  let latencies: number[] = [];
-  let failures: string[] = [];
-  let isStopped = false;
+/** Sends the requests of a customer until `during` settles. Returns what the customer has measured. */
+export async function measure({ url, nextKey, agent, pauseMs }: Customer, during: Promise<unknown>) {
+  const startMs = performance.now();
+  const latencies: number[] = [];
+  /** The statuses other than 200, and the errors. */
+  const failures: string[] = [];
+  let isOver = false;
 
-  const ask = () =>
-    new Promise<void>((resolve) => {
-      const sentMs = performance.now();
-      const request = get(url, { agent, headers: { authorization: `Bearer ${nextKey()}` }, timeout: 10_000 });
-      request.on('timeout', () => request.destroy(new Error('no response for 10 s')));
-      request.on('error', ({ message }) => resolve(void failures.push(message)));
-      request.on('response', (response) => {
-        response.resume().on('end', () => {
-          if (response.statusCode === 200) latencies.push(performance.now() - sentMs);
-          else failures.push(`${response.statusCode}`);
-          resolve();
-        });
-      });
-    });
+  async function ask(): Promise<void> {
+    const sentMs = performance.now();
+    const headers = { authorization: `Bearer ${nextKey()}` };
+    const request = get(url, { agent, headers, signal: AbortSignal.timeout(10_000) });
+    const [response] = await once(request, 'response');
+    await once(response.resume(), 'end');
+    if (response.statusCode === 200) latencies.push(performance.now() - sentMs);
+    else failures.push(`${response.statusCode}`);
+  }
+
   async function work(): Promise<void> {
-    while (!isStopped) {
-      await ask();
+    while (!isOver) {
+      await ask().catch((error) => failures.push(String(error)));
       await sleep(pauseMs);
     }
   }
 
-  const working = Array.from({ length: clients }, work);
+  const working = Array.from({ length: agent.maxSockets }, work);
+  await during.finally(() => {
+    isOver = true;
+  });
+  await Promise.all(working);
+  const sorted = latencies.toSorted((one, other) => one - other);
   return {
-    take() {
-      const sorted = latencies.sort((one, other) => one - other);
-      const perSecond = (1_000 * sorted.length) / (performance.now() - startMs);
-      const measured = { perSecond, p99: sorted[Math.floor(0.99 * sorted.length)] ?? Number.NaN, failures };
-      startMs = performance.now();
-      latencies = [];
-      failures = [];
-      return measured;
-    },
-    async stop() {
-      isStopped = true;
-      await Promise.all(working);
-      agent.destroy();
-    },
+    perSecond: (1_000 * sorted.length) / (performance.now() - startMs),
+    p99: sorted[Math.floor(0.99 * sorted.length)] ?? Number.NaN,
+    failures,
   };
-}
-
-/** Returns the resident memory of a process, in MiB. */
-export function residentMiB(pid: number | undefined): number {
-  const status = readFileSync(`/proc/${pid}/status`, 'latin1');
-  return Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]) / 1_024;
 }
