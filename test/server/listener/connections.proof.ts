@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { missingEngine, startEngine } from '../../support/postgres-server.js';
 import { skip as skipRedis, startRedis } from '../../support/redis-server.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
@@ -54,16 +55,12 @@ for (const workers of ['1', '2']) {
     skip,
   }, async (t) => {
     const env = { DATABASE_URL: engine?.url ?? '', REDIS_URL: `redis://127.0.0.1:${redis?.port}` };
-    const server = await startServer(
-      t,
-      { cwd: temporaryDirectory(), env, under: withFiles(100) },
-      '--workers',
-      workers,
-    );
+    const options = { cwd: temporaryDirectory(), env, under: withFiles(100) };
+    const server = await startServer(t, options, '--workers', workers);
     const url = new URL('/readyz', server.url);
     for (let floods = 0; floods < 2; floods++) {
       const clients = await Promise.all(Array.from({ length: 300 }, () => connectFrom(Number(url.port))));
-      await new Promise((resolve) => setTimeout(resolve, 500));
+      await sleep(500);
       for (const { socket } of clients) socket.destroy();
     }
     const isReady = async () => (await fetch(url, { signal: AbortSignal.timeout(5_000) })).ok;
