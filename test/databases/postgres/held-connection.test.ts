@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:net';
+import { test } from 'node:test';
+import pg from 'pg';
+import { holdConnection } from '../../../dist/databases/postgres/client.js';
+import { listenOnFreePort } from '../../support/listen.js';
+
+/** PostgreSQL's messages AuthenticationOk, ReadyForQuery and ErrorResponse, in one packet. */
+const FIRST_AND_LAST_PACKET = Buffer.concat([
+  message('R', '\0\0\0\0'),
+  message('Z', 'I'),
+  message('E', 'SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0'),
+]);
+
+test('a connection that PostgreSQL ends in its first packet makes the next query fail, and does not end the process', async (t) => {
+  const server = createServer((socket) => socket.once('data', () => socket.end(FIRST_AND_LAST_PACKET)));
+  const port = await listenOnFreePort(server);
+  t.after(() => server.close());
+  const pool = new pg.Pool({ host: '127.0.0.1', port, user: 'postgres' });
+  t.after(() => pool.end());
+  const client = await holdConnection((taken) => void pool.connect(taken));
+  await assert.rejects(client.query({ text: 'BEGIN' }), /terminat|not queryable/);
+  client.release(true);
+  assert.equal(pool.totalCount, 0, 'the next list gets another connection');
+});
+
+function message(type: string, content: string): Buffer {
+  const bytes = Buffer.from(`${type}\0\0\0\0${content}`);
+  bytes.writeInt32BE(bytes.length - 1, 1);
+  return bytes;
+}
