@@ -1,24 +1,27 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import { openSqliteOrderStore } from 'store-orders/sqlite';
 import { root } from '../../support/root.js';
 import { temporaryFile } from '../../support/temporary-file.js';
 
+function watchThreads(t: TestContext, onStart: (thread: Worker) => void): void {
+  process.on('worker', onStart);
+  t.after(() => process.off('worker', onStart));
+}
+
 test('close ends one thread after the other, so that the last one removes the write-ahead log', async (t) => {
   const events: string[] = [];
-  const watch = (thread: Worker) => {
+  watchThreads(t, (thread) => {
     const send = thread.postMessage.bind(thread);
     thread.postMessage = (message) => {
       if (message === 'close') events.push('close');
       send(message);
     };
     thread.once('exit', () => events.push('exit'));
-  };
-  process.on('worker', watch);
-  t.after(() => process.off('worker', watch));
+  });
   const store = openSqliteOrderStore(temporaryFile());
   await store.put([{ id: 1 }]);
   await store.list();
@@ -26,7 +29,7 @@ test('close ends one thread after the other, so that the last one removes the wr
   assert.deepEqual(events, ['close', 'exit', 'close', 'exit']);
 });
 
-test('a store that was closed rejects every call, and starts no thread for it', async () => {
+test('a store that was closed rejects every call', async () => {
   const store = openSqliteOrderStore(temporaryFile());
   await store.put([{ id: 1 }]);
   await store.close();
@@ -37,9 +40,7 @@ test('a store that was closed rejects every call, and starts no thread for it', 
 
 test('after the writing thread has died, a probe tries to write', async (t) => {
   const threads: Worker[] = [];
-  const watch = (thread: Worker) => void threads.push(thread);
-  process.on('worker', watch);
-  t.after(() => process.off('worker', watch));
+  watchThreads(t, (thread) => threads.push(thread));
   const store = openSqliteOrderStore(temporaryFile());
   t.after(() => store.close());
   await store.put([{ id: 1 }]);
