@@ -31,3 +31,8 @@ export function look(file: string): Found {
     database.close();
   }
 }
+
+/** Returns the ids that are not among the others. */
+export function without(ids: Iterable<bigint>, others: ReadonlySet<bigint>): readonly bigint[] {
+  return [...ids].filter((id) => !others.has(id));
+}
