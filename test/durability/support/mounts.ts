@@ -1,5 +1,4 @@
-import { execFileSync } from 'node:child_process';
-import { truncateSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
 import type { TestContext } from 'node:test';
 import { temporaryDirectory, temporaryFile } from '../../support/temporary-file.js';
 
@@ -13,52 +12,27 @@ export interface MountedImage {
   thaw(): void;
 }
 
-const SIZE = 32 * 2 ** 20;
-
 /** Mounts a file system for the test. If mounting is not allowed, skips the test and returns `undefined`. */
 export function mountImage(t: TestContext): MountedImage | undefined {
-  const image = temporaryFile();
-  writeFileSync(image, '');
-  truncateSync(image, SIZE);
-  let isFrozen = false;
-  // This hook runs before the one that unmounts.
-  t.after(thaw);
-  const directory = mount(t, () => run('mkfs.ext4', '-q', image), '-o', 'loop', image);
-  if (directory === undefined) return undefined;
-
-  function thaw(): void {
-    if (isFrozen && directory !== undefined) run('fsfreeze', '-u', directory);
-    isFrozen = false;
-  }
-
-  return {
-    directory,
-    makeReadOnly: () => run('mount', '-o', 'remount,abort', directory),
-    freeze() {
-      run('fsfreeze', '-f', directory);
-      isFrozen = true;
-    },
-    thaw,
-  };
-}
-
-/** Mounts a disk of 2 MB in memory for the test, as {@link mountImage} does. */
-export function mountSmallDisk(t: TestContext): string | undefined {
-  return mount(t, () => {}, '-t', 'tmpfs', '-o', 'size=2m', 'tmpfs');
-}
-
-function mount(t: TestContext, prepare: () => void, ...options: readonly string[]): string | undefined {
-  const directory = temporaryDirectory();
+  const [image, directory] = [temporaryFile(), temporaryDirectory()];
   try {
-    prepare();
-    run('mount', ...options, directory);
+    run('mkfs.ext4', '-q', image, '32M');
+    run('mount', '-o', 'loop', image, directory);
   } catch {
     t.skip('no file system can be mounted: run this as root on Linux, with mkfs.ext4');
     return undefined;
   }
-  // A server of a failed test may still use the file system. A lazy unmount succeeds nevertheless.
-  t.after(() => run('umount', '--lazy', directory));
-  return directory;
+  t.after(() => {
+    spawnSync('fsfreeze', ['-u', directory]);
+    // A server of a failed test may still use the file system. A lazy unmount succeeds nevertheless.
+    run('umount', '--lazy', directory);
+  });
+  return {
+    directory,
+    makeReadOnly: () => run('mount', '-o', 'remount,abort', directory),
+    freeze: () => run('fsfreeze', '-f', directory),
+    thaw: () => run('fsfreeze', '-u', directory),
+  };
 }
 
 function run(command: string, ...parameters: readonly string[]): void {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { copyFileSync, renameSync, rmSync, unlinkSync } from 'node:fs';
+import { copyFileSync, readFileSync, renameSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { until } from '../support/until.js';
@@ -52,4 +52,19 @@ test('soon after the write-ahead log is removed, cancels get 503', async (t) => 
   unlinkSync(file('-wal'));
   await until(async () => (await cancel()) === 503);
   assert.deepEqual(await readiness(), [503, 'unavailable']);
+});
+
+test('a damaged page leads to a 503 rather than a truncated list, and /readyz and the log report it', async (t) => {
+  const { orders, client, readiness, isLogged } = await serving(t, 5_000);
+  assert.deepEqual(await readiness(), [200, 'ok']);
+  const file = join(orders.cwd, 'store-orders.db');
+  const bytes = readFileSync(file);
+  const page = bytes.indexOf('pending') & ~0xfff;
+  writeFileSync(file, bytes.fill(0xff, page, page + 4_096), { flag: 'r+' });
+  const { status, headers } = await client.list();
+  assert.deepEqual([status, headers['retry-after']], [503, '1']);
+  assert.deepEqual(await readiness(), [503, 'unavailable']);
+  const damaged =
+    /^store-orders\.db is damaged: .+; stop the server, keep a copy of the file and its -wal file, then run db restore /;
+  await until(() => isLogged(damaged));
 });
