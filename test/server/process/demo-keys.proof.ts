@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { temporaryDirectory } from '../../support/temporary-file.js';
-import { answerOf, run, startServer } from '../support/program.js';
+import { programIn, startServer } from '../support/program.js';
 
 test('no demo keys are created if other machines can reach the server', async (t) => {
-  const cwd = temporaryDirectory();
+  const { cwd, json, output } = programIn();
   const server = await startServer(t, { cwd }, '--host', '0.0.0.0');
   assert.equal(
     server.stderr(),
     'Created store-orders.db with 10 sample orders.\n' +
       'store-orders.db has no API keys. Create one: store-orders keys create --plan free\n',
   );
-  assert.deepEqual(await answerOf(['keys', 'list'], { cwd }), []);
-  assert.equal((await run(['orders', 'export'], { cwd })).stdout.split('\n').length, 11);
+  assert.deepEqual(await json('keys list'), []);
+  assert.equal((await output('orders export')).split('\n').length, 11);
 });
 
 test('demo keys are created if other machines cannot reach the server', async (t) => {

@@ -11,7 +11,7 @@ import { missingEngine, startEngine } from '../../support/postgres-server.js';
 import { skip as skipRedis, startRedis } from '../../support/redis-server.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { until } from '../../support/until.js';
-import { answerOf, type IssuedKey, type RunningServer, run, startServer } from '../support/program.js';
+import { programIn, type RunningServer, startServer } from '../support/program.js';
 
 const skip = missingEngine || skipRedis;
 const WORKERS = 2;
@@ -20,18 +20,23 @@ const NO_ORDER = 0n;
 
 const engine = skip ? undefined : await startEngine();
 const redis = skip ? undefined : await startRedis();
+const env = { DATABASE_URL: engine?.url ?? '', REDIS_URL: `redis://127.0.0.1:${redis?.port}` };
 
 after(() => redis?.stop());
 
-function backends(): Readonly<Record<string, string>> {
-  return { DATABASE_URL: engine?.url ?? '', REDIS_URL: `redis://127.0.0.1:${redis?.port}` };
-}
-
 async function startWorkers(t: TestContext, ...args: string[]) {
-  const options = { cwd: temporaryDirectory(), env: backends() };
-  const server = await startServer(t, options, '--workers', `${WORKERS}`, ...args);
-  const issue = (...plan: string[]) => answerOf(['keys', 'create', '--plan', ...plan], options) as Promise<IssuedKey>;
-  return { server, issue };
+  const { cwd, json } = programIn({ env });
+  const server = await startServer(t, { cwd, env }, '--workers', `${WORKERS}`, ...args);
+  /** Creates clients with a new key. With the default count, every worker gets some of them. */
+  async function connect(count = CLIENTS, perDay = 1_000_000): Promise<Client[]> {
+    const { key } = Object(await json(`keys create --plan enterprise --per-day ${perDay}`));
+    const clients = Array.from({ length: count }, () => createClient(server.url, key));
+    t.after(() => {
+      for (const client of clients) client.close();
+    });
+    return clients;
+  }
+  return { server, connect };
 }
 
 /** Returns the ids of the worker processes. */
@@ -69,27 +74,18 @@ function eventsOf(server: RunningServer): unknown[] {
     .filter((event) => event !== 'request');
 }
 
-/** Opens `count` clients. With the default count, every worker gets some of them. */
-function connected(t: TestContext, server: RunningServer, apiKey: string, count = CLIENTS): Client[] {
-  const clients = Array.from({ length: count }, () => createClient(server.url, apiKey));
-  t.after(() => {
-    for (const client of clients) client.close();
-  });
-  return clients;
-}
-
 describe('workers', { skip }, () => {
   test('workers on the same port together admit exactly the quota of a key; log lines contain the number of the worker', async (t) => {
-    const { server, issue } = await startWorkers(t);
+    const { server, connect } = await startWorkers(t);
     const [listening] = server.log();
     assert.equal(listening?.['workers'], WORKERS);
-    assert.equal(listening?.['db']?.toString().startsWith('postgres://'), true);
-    const { key } = await issue('enterprise', '--per-day', '300');
+    assert.match(String(listening?.['db']), /^postgres:\/\//);
+    const clients = await connect(CLIENTS, 300);
     const statuses: number[] = [];
     const work = async (client: Client) => {
       for (let n = 0; n < 25; n++) statuses.push((await client.cancel(NO_ORDER)).status);
     };
-    await Promise.all(connected(t, server, key).map(work));
+    await Promise.all(clients.map(work));
     assert.deepEqual(eventsOf(server), ['listening'], 'Redis never failed');
     assert.equal(statuses.filter((status) => status === 404).length, 300);
     assert.equal(statuses.filter((status) => status === 429).length, 100);
@@ -101,8 +97,7 @@ describe('workers', { skip }, () => {
 
   test('workers under load lose no request at SIGTERM, even if every process gets the signal', async (t) => {
     for (const toAll of [false, true]) {
-      const { server, issue } = await startWorkers(t, '--log', 'events');
-      const { key } = await issue('enterprise', '--per-day', '1000000');
+      const { server, connect } = await startWorkers(t, '--log', 'events');
       const lost: string[] = [];
       let answered = 0;
       let isTold = false;
@@ -119,7 +114,7 @@ describe('workers', { skip }, () => {
           await sleep(index % 2 === 0 ? 0 : 5);
         }
       };
-      const clients = connected(t, server, key);
+      const clients = await connect();
       await Promise.all(clients.map((client) => client.cancel(NO_ORDER)));
       const working = clients.map(work);
       await sleep(300);
@@ -134,12 +129,11 @@ describe('workers', { skip }, () => {
   });
 
   test('a killed worker is replaced, no earlier than a second after its start, while the other workers keep serving', async (t) => {
-    const { server, issue } = await startWorkers(t, '--log', 'events');
-    const { key } = await issue('enterprise', '--per-day', '1000000');
+    const { server, connect } = await startWorkers(t, '--log', 'events');
+    const [client] = await connect(1);
     const [killed = 0, other = 0] = workersOf(server);
     process.kill(killed, 'SIGKILL');
     await until(() => eventsOf(server).includes('worker ended'));
-    const [client] = connected(t, server, key, 1);
     assert.equal((await client?.cancel(NO_ORDER))?.status, 404);
     const replacement = await newWorker(server, [killed, other]);
     const startTicks = startOf(replacement);
@@ -154,11 +148,10 @@ describe('workers', { skip }, () => {
   });
 
   test('if the primary process is killed, the workers serve the requests in flight, and then exit', async (t) => {
-    const { server, issue } = await startWorkers(t);
-    const { key } = await issue('enterprise', '--per-day', '1000000');
+    const { server, connect } = await startWorkers(t);
     const workers = workersOf(server);
     const held = await holdOrder(t);
-    const [client] = connected(t, server, key, 1);
+    const [client] = await connect(1);
     const answer = client?.cancel(1n);
     await held.isWaitedFor();
     assert.equal(await server.stop('SIGKILL'), 'SIGKILL');
@@ -169,11 +162,10 @@ describe('workers', { skip }, () => {
   });
 
   test('the primary process and its workers exit immediately at a second signal', async (t) => {
-    const { server, issue } = await startWorkers(t);
-    const { key } = await issue('enterprise', '--per-day', '1000000');
+    const { server, connect } = await startWorkers(t);
     const workers = workersOf(server);
     const held = await holdOrder(t);
-    const [client] = connected(t, server, key, 1);
+    const [client] = await connect(1);
     const answer = assert.rejects(client?.cancel(1n) ?? Promise.resolve());
     await held.isWaitedFor();
     const exit = server.stop('SIGTERM');
@@ -193,27 +185,40 @@ describe('workers', { skip }, () => {
     await killed.stop('SIGKILL');
     await until(() => !workers.some(isAlive), 5_000);
     const { server } = await startWorkers(t, ...port);
-    const healthy = await run(['healthcheck', ...port], { cwd: temporaryDirectory() });
-    assert.deepEqual(healthy, { code: 0, stdout: 'ok\n', stderr: '' });
+    assert.equal(await programIn().output(['healthcheck', ...port]), 'ok\n');
     assert.equal(await server.stop('SIGTERM'), 0);
   });
 
+  test('the metrics of all workers are added up on one port, which closes with the server', async (t) => {
+    const { server } = await startWorkers(t, '--metrics-port', '0');
+    for (let n = 0; n < 10; n++) await fetch(`${server.url}/store/orders`, { headers: { connection: 'close' } });
+    const url = String(server.log()[0]?.['metrics']);
+    const text = await (await fetch(url)).text();
+    for (const line of [
+      'store_orders_requests_total{operation="none",status="401",code="missing_api_key"} 10',
+      'store_orders_limiter_mode{mode="shared"} 2',
+      'store_orders_backend_state{backend="quotas",state="ok"} 2',
+    ]) {
+      assert.ok(text.includes(`\n${line}\n`), line);
+    }
+    assert.equal(await server.stop('SIGTERM'), 0);
+    await assert.rejects(fetch(url));
+  });
+
   test('if workers cannot start, the program prints the reason once, and exits with 1', async (t) => {
-    const cwd = temporaryDirectory();
+    const { failure } = programIn({ env });
     const other = createServer();
     t.after(() => other.close());
-    const port = `${await listenOnFreePort(other)}`;
-    const taken = await run(['--workers', '3', '--port', port], { cwd, env: backends() });
-    assert.deepEqual(taken, {
-      code: 1,
-      stdout: '',
-      stderr: `store-orders: port ${port} on 127.0.0.1 is in use; choose another with --port\n`,
-    });
-    const env = { ...backends(), DATABASE_URL: 'postgres://me:s3cret@127.0.0.1:1/none' };
-    const unreachable = await run(['--workers', '3', '--port', '0'], { cwd, env });
-    assert.deepEqual([unreachable.code, unreachable.stdout], [1, '']);
-    assert.match(unreachable.stderr, /^store-orders: [^\n]*ECONNREFUSED[^\n]*\n$/);
-    assert.doesNotMatch(unreachable.stderr, /s3cret/);
+    const port = await listenOnFreePort(other);
+    assert.equal(
+      await failure(`serve --workers 3 --port ${port}`),
+      `port ${port} on 127.0.0.1 is in use; choose another with --port`,
+    );
+    const unreachable = await failure(
+      'serve --workers 3 --port 0 --database-url postgres://me:s3cret@127.0.0.1:1/none',
+    );
+    assert.match(unreachable, /ECONNREFUSED/);
+    assert.doesNotMatch(unreachable, /s3cret/);
   });
 });
 
