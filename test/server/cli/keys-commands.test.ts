@@ -6,7 +6,7 @@ import { issueKey, programIn, startServer } from '../support/program.js';
 
 test('with --json, the keys commands print one JSON value, which is a message after a failure', async () => {
   const { cwd, run, output, json } = programIn();
-  assert.deepEqual(Object.keys(await issueKey(cwd, 'business')), ['key', 'id', 'plan', 'createdAt']);
+  assert.deepEqual(Object.keys(Object(await json('keys create --plan business'))), ['key', 'id', 'plan', 'createdAt']);
   const { id } = await issueKey(cwd, 'enterprise', '--per-minute', '5', '--per-day', '100', '--name', 'Bea');
   const { createdAt, ...changed } = Object(await json(`keys set-plan ${id} --plan enterprise --per-day 9`));
   assert.deepEqual(changed, { id, name: 'Bea', plan: 'enterprise', perDay: 9 });
@@ -22,7 +22,7 @@ test('with --json, the keys commands print one JSON value, which is a message af
   assert.match(await output('keys list'), new RegExp(`enterprise, 9 per day {2}${revokedAt} {2}"Bea"\n$`));
 });
 
-test('a running server applies a new plan, a rotation and a revocation within a second; a rotated key keeps its quotas', async (t) => {
+test('a running server notices a new plan, a rotation and a revocation; a rotated key keeps its quotas', async (t) => {
   const { cwd, output, json } = programIn();
   const server = await startServer(t, { cwd });
   const old = await issueKey(cwd, 'free', '--name', 'Ann');
@@ -34,14 +34,14 @@ test('a running server applies a new plan, a rotation and a revocation within a 
   };
   assert.equal(await ask(), '200, limit 60');
   await output(`keys set-plan ${old.id} --plan enterprise --per-day 999`);
-  await until(async () => (await ask()) === '200, limit 999', 3_000);
+  await until(async () => (await ask()) === '200, limit 999');
   const { key, ...rotated } = Object(await json(`keys rotate ${old.id}`));
   const { id, name, plan, perDay } = rotated;
   assert.deepEqual({ id, name, plan, perDay }, { id: old.id, name: 'Ann', plan: 'enterprise', perDay: 999 });
-  await until(async () => (await ask()).startsWith('401'), 3_000);
+  await until(async () => (await ask()).startsWith('401'));
   assert.equal((await server.get(key)).headers.get('x-ratelimit-remaining'), `${999 - served - 1}`);
   await output(`keys revoke ${id}`);
-  await until(async () => (await server.get(key)).status === 401, 3_000);
+  await until(async () => (await server.get(key)).status === 401);
   assert.ok(![key, old.key].some((secret) => server.stdout().includes(secret)), 'the log contains no key');
 });
 

@@ -94,27 +94,35 @@ export function programIn(options: Partial<RunOptions> = {}): Program {
   };
 }
 
+/** Creates a directory with a database of `count` pending orders, whose ids begin at 1. */
+export async function programWithOrders(count: number): Promise<Program> {
+  const program = programIn();
+  const lines = Array.from({ length: count }, (_, index) => `{"id":${index + 1},"petId":7,"quantity":1}\n`);
+  await program.output('orders import -', lines.join(''));
+  return program;
+}
+
+/** Makes system calls of the program fail, by strace. If a file is given, only its calls fail. */
+export function failingProgram(cwd: string, calls: string, error: string, file?: string): Program {
+  const path = file === undefined ? [] : ['-P', file];
+  const options = ['-f', '-o', '/dev/null', ...path, '-e', `trace=${calls}`, '-e', `inject=${calls}:error=${error}`];
+  return programIn({ cwd, under: ['strace', ...options] });
+}
+
 /** Runs a command with `--json` and returns its parsed output. Fails unless it exits with 0. */
-export async function answerOf(args: readonly string[], options: RunOptions): Promise<unknown> {
-  const { code, stdout, stderr } = await run([...args, '--json'], options);
-  if (code !== 0) throw new Error(`${args.join(' ')}: exit code ${code}: ${stderr}`);
-  return JSON.parse(stdout);
+export function answerOf(args: readonly string[], options: RunOptions): Promise<unknown> {
+  return programIn(options).json(args, options.input);
 }
 
 export interface IssuedKey {
   readonly key: string;
   readonly id: string;
-  readonly plan: string;
 }
 
 export async function issueKey(cwd: string, ...plan: readonly string[]): Promise<IssuedKey> {
-  const answer = await answerOf(['keys', 'create', '--plan', ...plan], { cwd });
-  if (!isIssuedKey(answer)) throw new Error('"keys create" printed no key');
-  return answer;
-}
-
-function isIssuedKey(answer: unknown): answer is IssuedKey {
-  return typeof answer === 'object' && answer !== null && 'key' in answer && 'id' in answer;
+  const { key, id } = Object(await answerOf(['keys', 'create', '--plan', ...plan], { cwd }));
+  assert.ok(typeof key === 'string' && typeof id === 'string');
+  return { key, id };
 }
 
 export interface RunningServer {
@@ -122,6 +130,8 @@ export interface RunningServer {
   readonly child: ChildProcess;
   /** Returns the lines of the server's log so far. */
   log(): readonly Readonly<Record<string, unknown>>[];
+  /** Returns the events of the log so far, without those of requests. */
+  events(): readonly unknown[];
   stdout(): string;
   stderr(): string;
   get(apiKey: string): Promise<Response>;
@@ -167,6 +177,10 @@ export async function startServer(
     url,
     child,
     log,
+    events: () =>
+      log()
+        .map(({ event }) => event)
+        .filter((event) => event !== 'request'),
     stdout: () => stdout,
     stderr: () => stderr,
     get: (apiKey) => fetch(`${url}/store/orders`, { headers: { authorization: `Bearer ${apiKey}` } }),
@@ -176,4 +190,9 @@ export async function startServer(
       return code ?? killedBy;
     },
   };
+}
+
+/** Sends a request, and returns how many requests the key has left. */
+export async function remaining(server: RunningServer, apiKey: string): Promise<string | null> {
+  return (await server.get(apiKey)).headers.get('x-ratelimit-remaining');
 }
