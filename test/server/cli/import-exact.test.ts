@@ -11,10 +11,7 @@ import { IN_MEMORY, openSqliteStorage } from '../../../src/server/storage/sqlite
 import { int64, orderRecord, orderRecords } from '../../orders/support/order-arbitrary.js';
 import { sampledRuns } from '../../support/sampled.js';
 
-/**
- * A way to write orders as text. `head` precedes the orders, and `print` returns the line of one
- * order.
- */
+/** A way to write orders as text. `head` precedes the lines of the orders. */
 interface Notation {
   readonly format: 'json' | 'csv';
   readonly head: string;
@@ -54,17 +51,17 @@ function merged(before: readonly OrderRecord[], rows: readonly OrderRecord[], re
 }
 
 test('an import of JSON or CSV stores each order exactly, or names the lines of a conflict and stores nothing', async () => {
-  const given = fc.oneof(orderRecords, fc.array(orderRecord, { minLength: 1, maxLength: 8 }));
+  const different = orderRecords.filter(({ length }) => length > 0);
   const few = { id: fc.constantFrom(-1n, 0n, 1n, 2n), status: fc.constantFrom('pending', 'on_hold') };
+  const similar = fc.array(fc.record(few, { noNullPrototype: true }), { minLength: 1, maxLength: 4 });
   await fc.assert(
     fc.asyncProperty(
       orderRecords,
-      fc.oneof(given, fc.array(fc.record(few, { noNullPrototype: true }), { minLength: 1, maxLength: 4 })),
+      fc.oneof(different, similar),
       fc.constantFrom(...NOTATIONS),
       fc.boolean(),
       fc.nat(200),
-      async (before, orders, { format, head, print }, replace, cut) => {
-        const rows = orders.length === 0 ? [{ id: 5n, status: 'pending' }] : orders;
+      async (before, rows, { format, head, print }, replace, cut) => {
         const opened = openSqliteStorage(IN_MEMORY);
         assert.ok(opened.ok);
         const { data } = opened;
