@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { test } from 'node:test';
-import { issueKey, type Program, programIn, startServer } from '../support/program.js';
+import { openSqliteDatabase } from 'store-orders/sqlite';
+import { type Program, programIn, programWithOrders } from '../support/program.js';
 
 const ORDERS = [
   '{"id":9007199254740993,"petId":5,"quantity":12,"shipDate":"2026-01-05T09:30:00Z","complete":false}',
@@ -33,12 +35,11 @@ test('"orders list" prints a table of the orders with exact ids; --status select
 });
 
 test('"orders list" prints the column headings of a long list only once', async () => {
-  const { output } = programIn();
-  await output('orders import -', Array.from({ length: 5_000 }, (_, id) => `{"id":${id}}\n`).join(''));
+  const { output } = await programWithOrders(5_000);
   const lines = (await output('orders list')).trimEnd().split('\n');
   assert.equal(lines.length, 5_001);
   assert.equal(lines.filter((line) => line.includes('STATUS')).length, 1);
-  assert.match(lines.at(-1) ?? '', /^ *4999 +pending$/);
+  assert.match(lines.at(-1) ?? '', /^ *5000 +7 +1 +pending$/);
 });
 
 test('"orders cancel" and "orders ship" change only a pending order, whose id may be beyond 2^53', async () => {
@@ -68,13 +69,21 @@ test('"orders cancel" and "orders ship" change only a pending order, whose id ma
   }
 });
 
-test('a running server notices that the command "orders cancel" has cancelled an order', async (t) => {
+/** An escape sequence that changes the terminal's title, and one that begins with a C1 control. */
+const CONTROLS = '\x1b]0;mine\x07\x9b31m';
+const ESCAPED = String.raw`\u001b]0;mine\u0007\u009b31m`;
+
+test('control characters from the database do not reach the terminal', async () => {
   const { output, json, cwd } = programIn();
   await output('orders import -', '{"id":7}');
-  const server = await startServer(t, { cwd });
-  const { key } = await issueKey(cwd, 'free');
-  assert.deepEqual(await json('orders cancel 7'), { id: 7, status: 'cancelled' });
-  const headers = { Authorization: `Bearer ${key}` };
-  const response = await fetch(`${server.url}/store/orders/7`, { method: 'DELETE', headers });
-  assert.match(await response.text(), /"order_already_cancelled"/);
+  const { id } = Object(await json(['keys', 'create', '--plan', 'free', '--name', CONTROLS]));
+  await output(`ban set ${id} --for 1h`);
+  const database = openSqliteDatabase(join(cwd, 'store-orders.db'));
+  database.prepare('UPDATE orders SET status = ?').run(CONTROLS);
+  database.close();
+  for (const command of ['orders list', 'orders show 7', 'keys list', 'quota list', 'db check']) {
+    const text = await output(command);
+    assert.ok(text.includes(ESCAPED), `${command}: ${JSON.stringify(text)}`);
+    assert.doesNotMatch(text, /[^\P{Cc}\n]/u, command);
+  }
 });
