@@ -15,6 +15,7 @@ const PORT =
 const FILE = 'expected a file name or :memory:; for a PostgreSQL database use --database-url';
 const PATH = 'expected a path such as /v1, without a trailing slash and without . and .. segments';
 const ORIGIN = 'expected * or an origin without a path, such as https://shop.example';
+const WORKERS = 'more than one worker needs PostgreSQL and Redis; name them with --database-url and --redis-url';
 const LONG_PATH = `./${'s'.repeat(100)}é`;
 const HELP = 'run "store-orders serve --help"';
 const REDIS_OF = (url: string) => ({ REDIS_URL: url });
@@ -34,7 +35,9 @@ const MISTAKES: readonly Mistake[] = [
   [['--db', SHOP], `--db: ${FILE}`],
   [['--database-url', 'mysql://ann:secret@localhost/shop'], `--database-url: ${DATABASE_URL}`],
   [['--database-url', ''], `--database-url: ${DATABASE_URL}`],
-  [{ DATABASE_URL: 'postgres://ann:1/secret@localhost/shop' }, `DATABASE_URL: ${DATABASE_URL}`],
+  ...['/', '?', '#', ' '].map((character): Mistake => {
+    return [{ DATABASE_URL: `postgres://ann:1${character}secret@localhost/shop` }, `DATABASE_URL: ${DATABASE_URL}`];
+  }),
   ['{"databaseUrl": 5432}', `settings.json: databaseUrl: ${DATABASE_URL}`],
   [REDIS_OF('http://:secret@localhost'), `REDIS_URL: ${REDIS_URL}`],
   [REDIS_OF('redis://:se@cret@localhost'), `REDIS_URL: ${REDIS_URL}`],
@@ -64,14 +67,8 @@ const MISTAKES: readonly Mistake[] = [
   [['--cors-origin', '*,shop.example'], `--cors-origin: ${ORIGIN}, not "*,shop.example"`],
   [['--metrics-port', 'on'], '--metrics-port: expected a whole number from 0 to 65535, not "on"'],
   [['--log', 'all'], '--log: expected requests or events, not "all"'],
-  [
-    ['--workers', '2'],
-    '--workers: more than one worker needs PostgreSQL and Redis; name them with --database-url and --redis-url',
-  ],
-  [
-    ['--workers', '2', '--redis-url', 'redis://localhost'],
-    '--workers: more than one worker needs PostgreSQL and Redis; name them with --database-url and --redis-url',
-  ],
+  [['--workers', '2'], `--workers: ${WORKERS}`],
+  [['--workers', '2', '--redis-url', 'redis://localhost'], `--workers: ${WORKERS}`],
   [['--no-sample=1'], `--no-sample takes no value; ${HELP}`],
   [{ STORE_ORDERS_SAMPLE: 'no' }, 'STORE_ORDERS_SAMPLE: expected true or false, not "no"'],
   ['{"port": [8080]}', `settings.json: port: ${PORT}, not [8080]`],
@@ -101,27 +98,54 @@ test('for an invalid setting, "serve" prints one sentence that names the setting
   for (const [given, says] of sampled(MISTAKES)) assert.equal(await serveWith(given, cwd), says);
 });
 
-test('options override variables, variables override the settings file, and the settings file overrides defaults', async (t) => {
+test('options override variables, variables override the settings file, and "config print" shows where each value comes from', async (t) => {
   const cwd = temporaryDirectory();
-  const settings = { db: 'file.db', basePath: '/file', sample: false, log: 'events' };
+  const settings = { db: 'file.db', basePath: '/file', trustProxy: 2, sample: false, log: 'events' };
   writeFileSync(join(cwd, 'settings.json'), JSON.stringify(settings));
   const env = {
     STORE_ORDERS_CONFIG: 'settings.json',
     STORE_ORDERS_DB: 'variable.db',
     HOST: '',
     STORE_ORDERS_BASE_PATH: '/variable',
+    STORE_ORDERS_TRUST_PROXY: '3',
   };
+  const { output, json } = programIn({ cwd, env });
+  const table = await output('config print --base-path /flag');
+  assert.match(table, /^SETTING +VALUE +FROM\nhost +127\.0\.0\.1 +default\n/);
+  assert.match(table, /\ndb +variable\.db +STORE_ORDERS_DB\n/);
+  assert.match(table, /\nbasePath +\/flag +--base-path\n/);
+  assert.match(table, /\nlog +events +settings\.json: log\n$/);
+  const { trustProxy, sample, databaseUrl } = Object(await json('config print'));
+  assert.deepEqual(trustProxy, { value: 3, from: 'STORE_ORDERS_TRUST_PROXY' });
+  assert.deepEqual(sample, { value: false, from: 'settings.json: sample' });
+  assert.deepEqual(databaseUrl, { value: null, from: 'default' });
+
   const server = await startServer(t, { cwd, env }, '--base-path', '/flag');
   assert.match(server.url, /^http:\/\/127\.0\.0\.1:\d+\/flag$/);
   assert.equal(server.log()[0]?.['db'], 'variable.db');
   assert.equal((await fetch(`${server.url}/store/orders`)).status, 401);
   assert.equal(await server.stop('SIGTERM'), 0);
   assert.doesNotMatch(server.stderr(), /sample/, 'the settings file turns off the sample orders');
-  assert.deepEqual(
-    server.log().map(({ event }) => event),
-    ['listening', 'stopping', 'stopped'],
-    'the settings file turns off the log lines of requests',
-  );
+  assert.ok(!server.stdout().includes('"request"'), 'the settings file turns off the log lines of requests');
+});
+
+test('config print never shows a user, a password or a parameter of a URL', async () => {
+  for (const [databaseUrl, redisUrl, shown] of sampled([
+    ['postgres://ann:se,cret@h:1/shop', 'redis://ann:secret@a:1', 'postgres://h:1/shop redis://a:1'],
+    [
+      'postgres://ann:secret@@h/shop',
+      'rediss://ann:secret@a,rediss://ann:secret@b',
+      'postgres://h/shop rediss://a,rediss://b',
+    ],
+    ['postgres://h/shop?user=ann&password=secret', 'redis://:secret@a/3', 'postgres://h/shop redis://a/3'],
+  ] as const)) {
+    const { output } = programIn({ env: { DATABASE_URL: databaseUrl, REDIS_URL: redisUrl } });
+    for (const command of ['config print', 'config print --json']) {
+      const text = await output(command);
+      assert.doesNotMatch(text, /ann|se,?cret/);
+      for (const url of shown.split(' ')) assert.ok(text.includes(url), text);
+    }
+  }
 });
 
 test('if a database file and a PostgreSQL database are set, the setting with the higher precedence wins', async () => {
