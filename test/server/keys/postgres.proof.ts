@@ -9,9 +9,7 @@ import { createPostgresKeyRing } from '../../../dist/server/keys/postgres.js';
 import { openPostgresStorage } from '../../../dist/server/storage/postgres.js';
 import { createDatabase, watchedPool } from '../../databases/postgres/support/database.js';
 import { type Engine, missingEngine, startEngine } from '../../support/postgres-server.js';
-import { temporaryDirectory } from '../../support/temporary-file.js';
 import { testKeyRing } from '../support/key-ring-suite.js';
-import { startServer } from '../support/program.js';
 
 describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
   const engine = await startEngine('wal_writer_delay=10000');
@@ -29,37 +27,30 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
     const url = await preparedDatabase(engine);
     const [client, clock] = [watchedPool(t, url), createManualClock()];
     const other = createPostgresKeyRing(watchedPool(t, url));
-    return { url, ring: createPostgresKeyRing(client, clock), other, client, clock };
+    return { ring: createPostgresKeyRing(client, clock), other, client, clock };
   }
 
-  test('a key in use is looked up about once a second, however many requests it sends', async (t) => {
+  test('a key in use is looked up about once a second, however many requests it sends; an unknown key is not cached', async (t) => {
     const { ring, client, clock } = await open(t);
     const { key } = await ring.create({ name: 'pro' });
-    await ring.authenticate(key);
     client.asked = 0;
     for (let ms = 0; ms < 10_000; ms += 100) {
-      clock.advance(100);
       const found = await Promise.all(Array.from({ length: 50 }, () => ring.authenticate(key)));
       assert.ok(found.every((principal) => principal?.plan.name === 'pro'));
+      clock.advance(100);
     }
     assert.ok(client.asked >= 10 && client.asked <= 12, `${client.asked} look-ups`);
     clock.advance(3_600_000);
     assert.equal(ring.isKnownKey(key), true, 'a key that was valid an hour ago is looked up at any address');
     assert.ok(client.asked <= 12, 'without requests, no key is looked up');
-  });
 
-  test('concurrent requests with the same key share one look-up, and an unknown key is not cached', async (t) => {
-    const { ring, client } = await open(t);
-    const { key, id } = await ring.create({ name: 'pro' });
     client.asked = 0;
     const stranger = createApiKey();
-    const known = await Promise.all(Array.from({ length: 50 }, () => ring.authenticate(key)));
     const unknown = await Promise.all(Array.from({ length: 50 }, () => ring.authenticate(stranger)));
-    assert.ok(known.every((principal) => principal?.id === id));
     assert.ok(unknown.every((principal) => principal === undefined));
-    assert.equal(client.asked, 2);
+    assert.equal(client.asked, 1, 'concurrent requests share one look-up');
     assert.equal(await ring.authenticate(stranger), undefined);
-    assert.equal(client.asked, 3, 'an unknown key may be issued at any moment');
+    assert.equal(client.asked, 2, 'an unknown key may be issued at any moment');
     assert.equal(ring.isKnownKey(stranger), false);
   });
 
@@ -122,19 +113,6 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
       await setImmediate();
     }
     assert.ok(client.asked < 600 + 100, `${client.asked} were looked up`);
-  });
-
-  test('if a client address is over its limit, a valid key is accepted, even one that the server has not seen before', async (t) => {
-    const { ring, url } = await open(t);
-    const cwd = temporaryDirectory();
-    const options = ['--redis-url', 'redis://127.0.0.1:1', '--address-per-minute', '2'];
-    const server = await startServer(t, { cwd, env: { DATABASE_URL: url } }, ...options);
-    const [seen, unseen] = [await ring.create({ name: 'pro' }), await ring.create({ name: 'pro' })];
-    const statuses: number[] = [];
-    for (const key of [seen.key, createApiKey(), createApiKey(), createApiKey(), unseen.key, seen.key]) {
-      statuses.push((await server.get(key)).status);
-    }
-    assert.deepEqual(statuses, [200, 401, 401, 429, 200, 200]);
   });
 });
 

@@ -12,7 +12,7 @@ type OpenRing = () => KeyRing | Promise<KeyRing>;
  */
 export function testKeyRing(name: string, prepare: (t: TestContext) => OpenRing | Promise<OpenRing>): void {
   describe(name, () => {
-    test('a key ring knows each issued key and its plan, and notices within a second what another process changes', async (t) => {
+    test('a key ring knows each issued key and its plan, and notices what another process changes', async (t) => {
       const open = await prepare(t);
       const [ring, other] = [await open(), await open()];
       assert.equal(await ring.isEmpty(), true);
@@ -39,11 +39,11 @@ export function testKeyRing(name: string, prepare: (t: TestContext) => OpenRing 
       const plan = { name: 'enterprise', perMinute: 5, perDay: 9 } as const;
       assert.equal(await other.setPlan(free.id, plan), 'changed');
       assert.deepEqual(await ring.get(free.id), { id: free.id, name: 'Ann', plan, createdAt: free.createdAt });
-      await until(async () => (await ring.authenticate(free.key))?.plan.policies.length === 2, 1_000);
+      await until(async () => (await ring.authenticate(free.key))?.plan.policies.length === 2);
       assert.equal(await other.setPlan(free.id, { name: 'pro' }), 'changed');
       assert.deepEqual((await ring.get(free.id))?.plan, { name: 'pro' });
       assert.equal(await other.revoke(free.id), 'changed');
-      await until(async () => (await ring.authenticate(free.key)) === undefined, 1_000);
+      await until(async () => (await ring.authenticate(free.key)) === undefined);
       assert.equal(await ring.revoke(free.id), 'already_revoked');
       assert.equal(await ring.setPlan(free.id, { name: 'free' }), 'already_revoked');
       assert.match((await ring.get(free.id))?.revokedAt ?? '', /^\d{4}-\d\d-\d\dT.*Z$/);
@@ -61,7 +61,7 @@ export function testKeyRing(name: string, prepare: (t: TestContext) => OpenRing 
       assert.notEqual(rotated.key, issued.key);
       assert.deepEqual({ ...rotated, key: issued.key }, issued);
       assert.equal((await ring.authenticate(rotated.key))?.id, issued.id, 'the new secret is valid immediately');
-      await until(async () => (await other.authenticate(issued.key)) === undefined, 1_000);
+      await until(async () => (await other.authenticate(issued.key)) === undefined);
       await ring.revoke(issued.id);
       assert.equal(await ring.rotate(issued.id), 'already_revoked');
       assert.equal(await ring.rotate('key_absent'), 'not_found');
