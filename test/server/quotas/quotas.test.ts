@@ -1,13 +1,18 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { createPlan, perDay, perMinute } from 'store-orders/limiter';
 import { openSqliteDatabase } from 'store-orders/sqlite';
 import { createManualClock } from 'store-orders/testing';
 import { createStatefulLimiter } from '../../../dist/limits/memory/limiter.js';
+import type { Log } from '../../../dist/server/log/log.js';
+import { openCounting } from '../../../dist/server/quotas/backend.js';
 import { withSavedQuotas } from '../../../dist/server/quotas/saved-quotas.js';
+import type { SavedQuotas } from '../../../dist/server/quotas/table.js';
 import { openSqliteStorage } from '../../../dist/server/storage/sqlite.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
+import { until } from '../../support/until.js';
 
 const plan = createPlan({ name: 'small', policies: [perMinute(3), perDay(5)], ban: { after: 2, graceMs: 0 } });
 
@@ -27,46 +32,38 @@ async function start(table: Table, startMs?: number, utcOffsetMs = 0) {
   return { limiter, clock, saved: await withSavedQuotas(limiter, clock, table) };
 }
 
-/** Sends requests until the key is banned. */
-function provoke({ saved, clock }: Awaited<ReturnType<typeof start>>): void {
-  for (let i = 0; i < 6; i++) {
-    saved.take('key_a', plan);
-    clock.advance(1);
-  }
-}
-
-test('used quotas and bans survive a restart, although the clock of the next process starts at another zero', async (t) => {
-  const table = open(t);
-  const before = await start(table, 1_000_000, 60_000);
-  provoke(before);
-  before.saved.take('key_b', plan, 2);
-  await before.saved.save();
-  const after = await start(table, before.clock.nowMs() + 60_000);
-  for (const key of ['key_a', 'key_b']) {
-    const [expected, found] = [before.saved.take(key, plan, 0), after.saved.take(key, plan, 0)];
-    assert.equal(found.verdict, key === 'key_a' ? 'banned' : 'within_quota');
-    assert.equal(found.retryAfterMs, expected.retryAfterMs);
-    assert.equal(found.inForce.remaining, expected.inForce.remaining);
-    assert.equal(found.inForce.resetAtMs, expected.inForce.resetAtMs + 60_000);
-  }
-});
-
-test('refusals that count towards a ban are saved with their times, and still count after a restart', async (t) => {
+test('used quotas, bans and refusals that count towards a ban survive a restart, although the clock of the next process starts at another zero', async (t) => {
   const table = open(t);
   const strict = createPlan({ name: 'strict', policies: [perDay(1)], ban: { after: 3, graceMs: 10, withinMs: 1_000 } });
   const before = await start(table, 1_000_000, 5_000);
+  before.saved.take('used', plan, 2);
+  for (let i = 0; i < 6; i++) {
+    before.saved.take('banned', plan);
+    before.clock.advance(1);
+  }
   for (const afterMs of [0, 0, 1, 100, 600]) {
     before.clock.advance(afterMs);
-    before.saved.take('key', strict);
+    before.saved.take('refused', strict);
   }
   await before.saved.save();
-  const { refusedAtMs, forgiven, strikesAtMs } = before.limiter.inspect('key')?.ban ?? assert.fail();
-  assert.deepEqual([refusedAtMs, forgiven, strikesAtMs], [1_000_000, 1, [1_000_101, 1_000_701]]);
+  const { refusedAtMs, forgiven, strikesAtMs } = before.limiter.inspect('refused')?.ban ?? assert.fail();
+  assert.deepEqual([refusedAtMs, forgiven, strikesAtMs], [1_000_006, 1, [1_000_107, 1_000_707]]);
 
-  // After the restart, the clock's offset to Unix time is different.
-  const after = await start(table, 7_000_800, 5_000 - 6_000_000);
-  assert.deepEqual(after.limiter.inspect('key')?.ban?.strikesAtMs, [7_000_101, 7_000_701]);
-  assert.equal(after.saved.take('key', strict).verdict, 'banned');
+  // The Unix time is the same, but the clock of the next process shows 6,000,000 ms more.
+  const after = await start(table, 7_000_707, 5_000 - 6_000_000);
+  for (const [key, verdict] of [
+    ['used', 'within_quota'],
+    ['banned', 'banned'],
+  ] as const) {
+    const [expected, found] = [before.saved.take(key, plan, 0), after.saved.take(key, plan, 0)];
+    assert.equal(found.verdict, verdict);
+    assert.equal(found.retryAfterMs, expected.retryAfterMs);
+    assert.equal(found.inForce.remaining, expected.inForce.remaining);
+    assert.equal(found.inForce.resetAtMs, expected.inForce.resetAtMs + 6_000_000);
+  }
+  assert.deepEqual(after.limiter.inspect('refused')?.ban?.strikesAtMs, [7_000_107, 7_000_707]);
+  after.clock.advance(99);
+  assert.equal(after.saved.take('refused', strict).verdict, 'banned');
 });
 
 test('a ban ends at the requested time, even if the server applies the ban late', async (t) => {
@@ -103,20 +100,42 @@ test('after a failed save of the quotas, the next save writes all quotas, and no
   t.after(() => other.close());
   const { saved, limiter } = await start(table);
   saved.take('key_a', plan);
-  other.exec("BEGIN IMMEDIATE; INSERT INTO quota_requests (key_id, request) VALUES ('key_b', 'reset')");
-  await assert.rejects(saved.save(), /locked/);
-  other.exec('COMMIT');
-
-  // The lock is free now, but a trigger makes writes fail. The reset of key_b is applied in memory,
-  // but stays in the table quota_requests.
   saved.take('key_b', plan);
+  await table.request('key_b', 'reset');
   other.exec("CREATE TRIGGER full BEFORE INSERT ON quotas BEGIN SELECT RAISE(ABORT, 'full'); END");
   await assert.rejects(saved.save(), /full/);
   assert.equal(limiter.inspect('key_b'), undefined);
+  assert.equal((await table.pending()).length, 1);
   saved.take('key_b', plan);
   other.exec('DROP TRIGGER full');
   await saved.save();
   assert.notEqual(limiter.inspect('key_b'), undefined, 'the next save does not reset the quotas of the key again');
-  assert.equal(other.prepare('SELECT * FROM quotas').all().length, 2);
-  assert.equal(other.prepare('SELECT * FROM quota_requests').all().length, 0);
+  assert.equal((await table.load()).length, 2);
+  assert.equal((await table.pending()).length, 0);
+});
+
+test('a server saves its quotas every half second, and logs a failure and its end once', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  const table = open(t);
+  const events: string[] = [];
+  const report = (event: string) => void events.push(event);
+  let isLocked = true;
+  const save: SavedQuotas['save'] = async (...states) => {
+    if (isLocked) throw new Error('database is locked');
+    await table.save(...states);
+  };
+  const log: Log = { event: report, error: report, request: () => {}, flush: () => {} };
+  const { limiter, close } = await openCounting(undefined, { ...table, save }, log);
+  limiter.take('key_a', plan);
+  for (let i = 0; i < 3; i++) {
+    t.mock.timers.tick(500);
+    await setImmediate();
+  }
+  assert.deepEqual(events, ['quotas not saved; will retry']);
+  isLocked = false;
+  t.mock.timers.tick(500);
+  await until(() => events.length === 2);
+  assert.equal(events[1], 'quotas saved again');
+  assert.equal((await table.load()).length, 1);
+  await close();
 });

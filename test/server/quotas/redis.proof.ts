@@ -9,8 +9,7 @@ import { freePort, listenOnFreePort } from '../../support/listen.js';
 import { type RedisServer, skip, startRedis, startRedisCluster } from '../../support/redis-server.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { until } from '../../support/until.js';
-import { issueKey, programIn, type RunningServer, startServer } from '../support/program.js';
-import { remaining } from './support/quota-commands.js';
+import { issueKey, programIn, type RunningServer, remaining, startServer } from '../support/program.js';
 
 const HOST = '127.0.0.1';
 const PASSWORD = 's3cr3t/@pass';
@@ -32,13 +31,6 @@ async function quotasOf(server: RunningServer): Promise<unknown> {
   return JSON.parse(await response.text()).backends.quotas;
 }
 
-function events(server: RunningServer): unknown[] {
-  return server
-    .log()
-    .map(({ event }) => event)
-    .filter((event) => event !== 'request');
-}
-
 test('a killed server loses no quotas that are counted in Redis, and its database file contains no quotas', {
   skip,
 }, async (t) => {
@@ -47,7 +39,6 @@ test('a killed server loses no quotas that are counted in Redis, and its databas
   const url = `redis://${HOST}:${port}/3`;
   const first = await startServer(t, { cwd }, '--redis-url', url);
   assert.equal(first.log()[0]?.['redis'], url);
-  assert.equal(await quotasOf(first), 'ok');
   const { key } = await issueKey(cwd, 'enterprise', '--per-day', '10');
   assert.equal(await remaining(first, key), '9');
   await client.select(3);
@@ -61,17 +52,22 @@ test('a killed server loses no quotas that are counted in Redis, and its databas
   assert.deepEqual(database.prepare('SELECT * FROM quotas').all(), []);
 });
 
-test('while Redis is down, a server starts, responds and counts requests by itself; once Redis is up, it counts in Redis', {
+test('while Redis is down, a server starts and counts by itself, and a command prints the reason; once Redis is up, the server counts in Redis', {
   skip,
 }, async (t) => {
   const cwd = temporaryDirectory();
   const port = await freePort();
-  const server = await startServer(t, { cwd }, '--redis-url', `redis://${HOST}:${port}`);
+  const env = { REDIS_URL: `redis://${HOST}:${port}` };
+  const server = await startServer(t, { cwd, env });
   assert.equal(await quotasOf(server), 'degraded');
-  assert.deepEqual(events(server), ['quotas counted in this process only', 'listening']);
+  assert.deepEqual(server.events(), ['quotas counted in this process only', 'listening']);
   assert.match(String(server.log()[0]?.['error']), /ECONNREFUSED/);
-  const { key } = await issueKey(cwd, 'enterprise', '--per-day', '2');
+  const { key, id } = await issueKey(cwd, 'enterprise', '--per-day', '2');
   assert.equal(await remaining(server, key), '1');
+  assert.equal(
+    await programIn({ cwd, env }).failure(`quota reset ${id}`),
+    `redis://${HOST}:${port}: connect ECONNREFUSED ${HOST}:${port}`,
+  );
 
   const redis = await redisFor(t, [], port);
   await until(async () => (await quotasOf(server)) === 'ok');
@@ -85,8 +81,8 @@ test('while Redis is down, a server starts, responds and counts requests by itse
   for (let n = 0; n < 5; n++) assert.equal((await server.get(other.key)).status, n < 2 ? 200 : 429);
   await redisFor(t, [], port);
   await until(async () => (await quotasOf(server)) === 'ok');
-  await until(() => events(server).length === 5);
-  assert.deepEqual(events(server).slice(2), [
+  await until(() => server.events().length === 5);
+  assert.deepEqual(server.events().slice(2), [
     'quotas counted in Redis',
     'quotas counted in this process only',
     'quotas counted in Redis',
@@ -137,18 +133,6 @@ test('if an error message of Redis contains the password, the password is not sh
   assert.doesNotMatch(server.stdout() + server.stderr(), /s3cr3t/);
 });
 
-test('a quota or ban command that cannot reach Redis prints the reason', { skip }, async () => {
-  const { cwd, failure } = programIn();
-  const { id } = await issueKey(cwd, 'free');
-  const place = `${HOST}:${await freePort()}`;
-  for (const command of ['quota show', 'quota reset', 'ban lift']) {
-    assert.equal(
-      await failure(`${command} ${id} --redis-url redis://${place}`),
-      `redis://${place}: connect ECONNREFUSED ${place}`,
-    );
-  }
-});
-
 test('a server needs several URLs for a Redis cluster; with only one URL, it logs an error', { skip }, async (t) => {
   const { cwd, output } = programIn();
   const cluster = await startRedisCluster();
@@ -159,7 +143,7 @@ test('a server needs several URLs for a Redis cluster; with only one URL, it log
   const server = await startServer(t, { cwd }, '--redis-url', urls.slice(0, 2).join(','));
   for (const { key } of keys) assert.equal(await remaining(server, key), '4');
   assert.equal(await quotasOf(server), 'ok');
-  assert.deepEqual(events(server), ['listening']);
+  assert.deepEqual(server.events(), ['listening']);
   const [first] = keys;
   await output(`quota reset ${first?.id} --redis-url ${urls.join(',')}`);
   assert.equal(await remaining(server, first?.key ?? ''), '4');
@@ -168,7 +152,7 @@ test('a server needs several URLs for a Redis cluster; with only one URL, it log
   const alone = await startServer(t, { cwd }, '--redis-url', urls[0] ?? '');
   for (const { key } of keys) assert.equal((await alone.get(key)).status, 200);
   const LOCAL = 'quotas counted in this process only';
-  await until(() => events(alone).includes(LOCAL));
+  await until(() => alone.events().includes(LOCAL));
   const failure = alone.log().find(({ event }) => event === LOCAL);
   assert.match(String(failure?.['error']), /^this server is part of a cluster; name several of its nodes, /);
 });
