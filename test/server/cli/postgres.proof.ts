@@ -7,7 +7,7 @@ import pg from 'pg';
 import { openPostgresStorage } from '../../../dist/server/storage/postgres.js';
 import { createDatabase } from '../../databases/postgres/support/database.js';
 import { missingEngine, startEngine } from '../../support/postgres-server.js';
-import { programIn, run } from '../support/program.js';
+import { programIn } from '../support/program.js';
 
 const PASSWORD = 'horse battery';
 const WRITTEN = encodeURIComponent(PASSWORD);
@@ -26,8 +26,8 @@ describe('the program with a PostgreSQL database', { skip: missingEngine }, asyn
     return { url, ...programIn({ env: { DATABASE_URL: url } }) };
   }
 
-  test('the orders commands work with PostgreSQL as with a SQLite file', async () => {
-    const { output, failure } = await newDatabase();
+  test('the commands work with PostgreSQL as with a SQLite file', async () => {
+    const { output, json, failure } = await newDatabase();
     const orders = [
       '{"id":-1,"status":"pending"}',
       '{"id":5,"status":"cancelled"}',
@@ -44,24 +44,9 @@ describe('the program with a PostgreSQL database', { skip: missingEngine }, asyn
     assert.equal(await output('orders export'), `${orders.join('\n')}\n`);
     assert.equal(await output('orders show 9007199254740993 --json'), `${orders[2]}\n`);
     assert.equal(await output('orders ship -- -1'), 'the order -1 is shipped\n');
-    assert.equal(
-      await failure('orders cancel 5'),
-      'the order 5 is already cancelled; only a pending order can be cancelled',
-    );
-    assert.equal(await failure('orders show 6'), 'the order 6 does not exist');
-  });
-
-  test('the keys commands work with PostgreSQL as with a SQLite file', async () => {
-    const { output, json, failure } = await newDatabase();
     const { id } = Object(await json('keys create --plan pro --name Ann'));
     assert.match(await output('keys list'), /\nkey_\w{10} {2}\S+Z {2}pro +"Ann"\n$/);
-    assert.equal(
-      await output(`keys set-plan ${id} --plan enterprise --per-day 9`),
-      `${id} now has the plan enterprise, 9 per day\n`,
-    );
-    assert.equal(Object(await json(`keys rotate ${id}`)).id, id);
     assert.equal(await output(`keys revoke ${id}`), `${id} is revoked\n`);
-    assert.equal(await failure(`keys revoke ${id}`), `${id} is already revoked`);
   });
 
   test('orders that are read in several batches all come from one snapshot, even if orders change between the batches', async (t) => {
@@ -114,30 +99,21 @@ describe('the program with a PostgreSQL database', { skip: missingEngine }, asyn
   });
 
   test('error messages never show the password in the URL of the database', async () => {
-    const { url, cwd, output } = await newDatabase();
+    const { url, output, failure } = await newDatabase();
     await output('keys create --plan free');
     const client = new pg.Client(url);
     await client.connect();
     await client.query(`DROP ROLE IF EXISTS ann; CREATE ROLE ann LOGIN PASSWORD '${PASSWORD}x'`);
     const withUser = url.replace('postgres@', `ann:${WRITTEN}@`);
-    const rows: readonly (readonly [url: string, code: number, says: RegExp])[] = [
-      [withUser, 1, /cannot open the database postgres:\/\/%2F\S+: password authentication failed for user "ann"/],
-      [
-        `postgres://ann:${WRITTEN}@localhost:1/shop`,
-        1,
-        /database postgres:\/\/localhost:1\/shop: connect ECONNREFUSED/,
-      ],
-      [`postgres://absent.invalid/shop?user=ann&password=${WRITTEN}`, 1, /postgres:\/\/absent\.invalid:5432\/shop: /],
-      [`postgres://ann:${WRITTEN}@localhost/shop?sslcert=/absent`, 1, /cannot open the database of this URL: ENOENT/],
-      [`postgres://ann:${PASSWORD}@localhost/shop`, 2, /--database-url: expected a URL such as/],
-      [`postgres://ann:1?${WRITTEN}@localhost/shop`, 2, /--database-url: expected a URL such as/],
-      [`postgres://ann:1#${WRITTEN}@localhost/shop`, 2, /--database-url: expected a URL such as/],
-    ];
-    for (const [url, code, says] of rows) {
-      const answer = await run(['keys', 'list', '--json', '--database-url', url], { cwd });
-      assert.equal(answer.code, code, url);
-      assert.match(answer.stderr, says);
-      assert.doesNotMatch(answer.stdout + answer.stderr, /horse/);
+    for (const [url, says] of [
+      [withUser, /cannot open the database postgres:\/\/%2F\S+: password authentication failed for user "ann"/],
+      [`postgres://ann:${WRITTEN}@localhost:1/shop`, /database postgres:\/\/localhost:1\/shop: connect ECONNREFUSED/],
+      [`postgres://absent.invalid/shop?user=ann&password=${WRITTEN}`, /postgres:\/\/absent\.invalid:5432\/shop: /],
+      [`postgres://ann:${WRITTEN}@localhost/shop?sslcert=/absent`, /cannot open the database of this URL: ENOENT/],
+    ] as const) {
+      const message = await failure(['keys', 'list', '--database-url', url]);
+      assert.match(message, says);
+      assert.doesNotMatch(message, /horse/);
     }
     await client.query(`ALTER ROLE ann PASSWORD '${PASSWORD}'; GRANT SELECT ON ALL TABLES IN SCHEMA public TO ann`);
     await client.end();
