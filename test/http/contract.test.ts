@@ -103,18 +103,8 @@ for (const way of WAYS) {
     test('a request with several Host fields or an invalid Host gets 400 bad_request, with or without a key', async (t) => {
       const { ask, store } = await openShop(t, way);
       const invalid = [
-        '',
-        'a b/c?d',
-        '127.0.0.1/path',
-        'user@host',
-        'a, b',
-        'a:b',
-        ':80',
-        '[::1',
-        '::1',
-        'a%2',
-        'a\\b',
-        'é',
+        ...['', 'a b/c?d', '127.0.0.1/path', 'user@host', 'a, b', 'a:b'],
+        ...[':80', '[::1', '::1', 'a%2', 'a\\b', 'é'],
       ];
       for (const hosts of [['orders.test', 'orders.test'], ['a', 'b'], ['', ''], ...invalid.map((host) => [host])]) {
         const fields = hosts.map((host): [string, string] => ['Host', host]);

@@ -1,4 +1,5 @@
-import { Agent, createServer, request as httpRequest } from 'node:http';
+import { once } from 'node:events';
+import { Agent, createServer, request as httpRequest, type IncomingMessage } from 'node:http';
 import type { TestContext } from 'node:test';
 import type { OrderServiceOptions } from 'store-orders';
 import { fetchHandler } from 'store-orders/fetch';
@@ -87,7 +88,7 @@ const node: Way = {
   },
 };
 
-export function askNode(
+export async function askNode(
   { agent, port }: { readonly agent: Agent; readonly port: number },
   method: string,
   path: string,
@@ -97,19 +98,10 @@ export function askNode(
   const headers = fields.flat();
   if (!fields.some(([name]) => name === 'Host')) headers.push('Host', 'orders.test');
   if (content !== '') headers.push('Content-Length', `${content.length}`);
-  return new Promise((resolve, reject) => {
-    const request = httpRequest({ host: '127.0.0.1', port, agent, method, path, headers }, (response) => {
-      let text = '';
-      response.setEncoding('latin1');
-      response.on('data', (piece: string) => {
-        text += piece;
-      });
-      response.on('end', () => resolve(createAnswer(response.statusCode ?? 0, response.rawHeaders, text)));
-      response.on('error', reject);
-    });
-    request.on('error', reject);
-    request.end(content);
-  });
+  const request = httpRequest({ host: '127.0.0.1', port, agent, method, path, headers }).end(content);
+  const response: IncomingMessage = (await once(request, 'response'))[0];
+  const text = (await response.setEncoding('latin1').toArray()).join('');
+  return createAnswer(response.statusCode ?? 0, response.rawHeaders, text);
 }
 
 export const WAYS: readonly Way[] = [core, node, fetchMount];
