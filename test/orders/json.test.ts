@@ -40,8 +40,8 @@ test('an order is serialised with the fields of the specification, in the sequen
 });
 
 test('a field that is null in an order is omitted when the order is serialised', () => {
-  const row: Omit<Order, 'id'> = JSON.parse('{"petId":null,"quantity":null,"shipDate":null,"complete":null}');
-  assert.equal(serializeOrder({ ...row, id: 1n }), '{"id":1}');
+  const fields = { petId: null, quantity: null, shipDate: null, complete: null };
+  assert.equal(serializeOrder(Object.assign({ id: 1n }, Object(fields))), '{"id":1}');
 });
 
 test('serializeOrder escapes text to ASCII, including lone surrogates, so that every character of the result is one byte', () => {
@@ -59,13 +59,16 @@ test('serializeOrder escapes text to ASCII, including lone surrogates, so that e
   );
 });
 
+/** Values with names that objects inherit, and with a name that occurs in several objects. */
+const NAMES = ['{"__proto__": 1, "toString": [2]}', '[{"a": 1}, {"a": {"a": 2}}]'];
+
 test('parseJson parses every JSON value as JSON.parse does, but keeps integers exact', () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.constantFrom(0, 2, '\t', '\r\n '), (value, indent) => {
       const text = JSON.stringify(value, null, indent);
       assert.deepEqual(rounded(parseJson(text)), JSON.parse(text));
     }),
-    { numRuns: 300 },
+    { numRuns: 300, examples: NAMES.map((text) => [JSON.parse(text), 0]) },
   );
   assert.equal(parseJson(' 9007199254740993 '), 9007199254740993n);
   assert.equal(parseJson(String.raw`"\u00e9\ud83d\ude00\"\\\/\b"`), 'é😀"\\/\b');
@@ -163,12 +166,6 @@ for (const [text, message] of REFUSED) {
     assert.throws(() => parseJson(text), { name: 'JsonSyntaxError', message });
   });
 }
-
-test('parseJson accepts names such as __proto__ like any other', () => {
-  for (const text of ['{"__proto__": 1, "toString": [2]}', '[{"a": 1}, {"a": {"a": 2}}]']) {
-    assert.deepEqual(rounded(parseJson(text)), JSON.parse(text));
-  }
-});
 
 test('parseJson parses a string with millions of escapes', () => {
   const text = JSON.stringify('\\"\n'.repeat(1_500_000));

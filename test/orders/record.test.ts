@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { createMemoryOrderStore, type OrderInput } from 'store-orders';
-import { parseJson } from '../../src/orders/json.js';
 import { parseOrderRecord } from '../../src/orders/record.js';
 import { INT64_MAX, INT64_MIN, orderRecord } from './support/order-arbitrary.js';
 
@@ -18,50 +17,50 @@ test('a valid record is accepted unchanged, and its status is pending by default
   assert.deepEqual(parseOrderRecord({ id: 1n }), { id: 1n, status: 'pending' });
 });
 
-test('an id may be given as a number, and a quantity as a bigint', () => {
-  const record = { id: 7n, petId: 2n ** 53n - 1n, quantity: 3, status: 'pending' };
-  assert.deepEqual(parseOrderRecord({ id: 7, petId: 2 ** 53 - 1, quantity: 3n }), record);
+test('an id may be given as a number, a quantity as a bigint, and an absent field as undefined', () => {
+  assert.deepEqual(
+    parseOrderRecord({ id: 7, petId: 2 ** 53 - 1, quantity: 3n, shipDate: undefined, status: undefined }),
+    {
+      id: 7n,
+      petId: 2n ** 53n - 1n,
+      quantity: 3,
+      status: 'pending',
+    },
+  );
 });
 
-test('parseOrderRecord treats a field that is undefined as absent', () => {
-  const fields = { petId: undefined, quantity: undefined, shipDate: undefined, complete: undefined, status: undefined };
-  assert.deepEqual(parseOrderRecord({ id: 1n, ...fields }), { id: 1n, status: 'pending' });
-});
-
-const WRONG: readonly (readonly [field: string, mistake: string, ...records: unknown[]])[] = [
-  ['the record', 'must be an object', null, undefined, 1n, 'order', true],
-  ['id', 'is missing', {}, [], { petId: 1n }],
-  ['id', INTEGER, ...['1', null, undefined, true, 1.5, Number.NaN, Number.POSITIVE_INFINITY, {}].map((id) => ({ id }))],
-  ['id', BIGINT, { id: 2 ** 53 }, { id: -(2 ** 53) }, { id: 2 ** 63 }],
-  ['id', INT64, { id: INT64_MAX + 1n }, { id: INT64_MIN - 1n }, { id: 2n ** 64n + 1n }],
-  ['petId', INTEGER, { id: 1n, petId: '1' }, { id: 1n, petId: null }],
-  ['petId', BIGINT, { id: 1n, petId: 2 ** 53 }],
-  ['petId', INT64, { id: 1n, petId: INT64_MAX + 1n }],
-  [
-    'quantity',
-    SAFE,
-    ...['1', null, 0.5, Number.NaN, 2 ** 53, 2n ** 53n, 2n ** 64n + 1n].map((quantity) => ({ id: 1n, quantity })),
-  ],
-  ['shipDate', DATE_TIME, { id: 1n, shipDate: 0 }, { id: 1n, shipDate: new Date(0) }],
-  ['complete', 'must be true or false', ...[1, 'true', null].map((complete) => ({ id: 1n, complete }))],
-  [
-    'status',
-    WORD,
-    ...[null, 1, '', 'Shipped', ' pending', 'on hold', 'pending\n', 'x'.repeat(65)].map((status) => ({
-      id: 1n,
-      status,
-    })),
-  ],
-  ['note', 'is not a field of an order', { id: 1n, note: 'x' }],
-  ['constructor', 'is not a field of an order', { id: 1n, constructor: 1 }],
-  ['__proto__', 'is not a field of an order', parseJson('{"id": 1, "__proto__": 2}')],
+const WRONG: readonly (readonly [field: string, mistake: string, ...values: unknown[]])[] = [
+  ['id', INTEGER, '1', null, undefined, true, 1.5, Number.NaN, Number.POSITIVE_INFINITY, {}],
+  ['id', BIGINT, 2 ** 53, -(2 ** 53), 2 ** 63],
+  ['id', INT64, INT64_MAX + 1n, INT64_MIN - 1n, 2n ** 64n + 1n],
+  ['petId', INTEGER, '1', null],
+  ['petId', BIGINT, 2 ** 53],
+  ['petId', INT64, INT64_MAX + 1n],
+  ['quantity', SAFE, '1', null, 0.5, Number.NaN, 2 ** 53, 2n ** 53n, 2n ** 64n + 1n],
+  ['shipDate', DATE_TIME, 0, new Date(0)],
+  ['complete', 'must be true or false', 1, 'true', null],
+  ['status', WORD, null, 1, '', 'Shipped', ' pending', 'on hold', 'pending\n', 'x'.repeat(65)],
+  ['note', 'is not a field of an order', 'x'],
+  ['constructor', 'is not a field of an order', 1],
+  ['__proto__', 'is not a field of an order', 2],
 ];
 
-for (const [field, mistake, ...records] of WRONG) {
+for (const [field, mistake, ...values] of WRONG) {
   test(`the error names the invalid field of a record: ${field} ${mistake}`, () => {
-    for (const record of records) assert.deepEqual(parseOrderRecord(record), { field, mistake });
+    for (const value of values) {
+      assert.deepEqual(parseOrderRecord({ id: 1n, [field]: value }), { field, mistake }, String(value));
+    }
   });
 }
+
+test('a record must be an object with an id', () => {
+  for (const record of [null, undefined, 1n, 'order', true]) {
+    assert.deepEqual(parseOrderRecord(record), { field: 'the record', mistake: 'must be an object' });
+  }
+  for (const record of [{}, [], { petId: 1n }]) {
+    assert.deepEqual(parseOrderRecord(record), { field: 'id', mistake: 'is missing' });
+  }
+});
 
 test('with statuses, parseOrderRecord rejects any other status', () => {
   const parse = (status: string) => parseOrderRecord({ id: 1n, status }, ['pending', 'returned']);
