@@ -7,18 +7,16 @@ import { missingEngine, startEngine } from '../support/postgres-server.js';
 import { missingDrivers, sqliteDrivers } from './sqlite/support/drivers.js';
 import { testOrderStore } from './support/store-suite.js';
 
-testOrderStore('the order store in memory', () => ({ store: createMemoryOrderStore() }));
+testOrderStore('the order store in memory', () => createMemoryOrderStore());
 
 for (const driver of sqliteDrivers) {
   testOrderStore(`the order store in SQLite under ${driver.name}`, (file) => {
     const database = driver.open(file);
-    return { store: createSqliteOrderStore(database), release: () => database.close() };
+    return { ...createSqliteOrderStore(database), close: () => database.close() };
   });
 }
 
-testOrderStore('the order store in a SQLite file, with a thread that writes', (file) => ({
-  store: openSqliteOrderStore(file),
-}));
+testOrderStore('the order store in a SQLite file, with a thread that writes', openSqliteOrderStore);
 
 for (const { name, remedy } of missingDrivers) {
   test(`the order store in SQLite under ${name}`, { skip: remedy }, () => {});
@@ -30,7 +28,7 @@ else {
   testOrderStore('the order store in PostgreSQL', async () => {
     const store = createPostgresOrderStore(engine.pool());
     await store.migrate();
-    return { store };
+    return store;
   });
 }
 

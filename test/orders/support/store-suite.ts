@@ -3,42 +3,29 @@ import { describe, type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import type { Order, OrderId, OrderInput, OwnedOrderStore } from 'store-orders';
 import { orderStoreSuite } from 'store-orders/testing';
-import { parseJson } from '../../../src/orders/json.js';
+import { parseJson, serializeOrders } from '../../../src/orders/json.js';
 import { parseOrderRecord } from '../../../src/orders/record.js';
 import { temporaryFile } from '../../support/temporary-file.js';
-import { orderRecord } from './order-arbitrary.js';
-
-export interface OpenedStore {
-  readonly store: OwnedOrderStore;
-  /** Closes the database handle that the store uses. Called after `close` of the store itself. */
-  release?(): void;
-}
+import { INT64_MAX, orderRecord } from './order-arbitrary.js';
 
 /**
  * Defines the tests that every bundled store must pass: the exported suite, and tests of the
  * methods that only the owner of a store calls. `open` returns a store over the named file. A store
  * in memory ignores the name.
  */
-export function testOrderStore(name: string, open: (file: string) => OpenedStore | Promise<OpenedStore>): void {
+export function testOrderStore(name: string, open: (file: string) => OwnedOrderStore | Promise<OwnedOrderStore>): void {
   async function stored(t: TestContext, ...orders: OrderInput[]): Promise<OwnedOrderStore> {
-    const { store, release } = await open(temporaryFile());
-    t.after(async () => {
-      await store.close();
-      release?.();
-    });
+    const store = await open(temporaryFile());
+    t.after(store.close);
     assert.deepEqual(await store.put(orders), { outcome: 'stored', count: orders.length });
     return store;
   }
 
   describe(name, () => {
     const cases = orderStoreSuite(async (orders) => {
-      const { store, release } = await open(temporaryFile());
+      const store = await open(temporaryFile());
       await store.put(orders);
-      const close = async () => {
-        await store.close();
-        release?.();
-      };
-      return { store, ship: store.ship, close };
+      return { store, ship: store.ship, close: store.close };
     });
     for (const { name, run } of cases) test(name, run);
 
@@ -67,6 +54,21 @@ export function testOrderStore(name: string, open: (file: string) => OpenedStore
         }),
         { numRuns: 50 },
       );
+    });
+
+    test('a list of any length has the bytes of serializeOrders', async (t) => {
+      const store = await stored(t);
+      const records = fc
+        .sample(orderRecord, 4_000)
+        .map((record, index) => ({ ...record, id: INT64_MAX - BigInt(index) }));
+      // The stores read lists in pages of 1,000 and 2,000 orders.
+      for (const count of [1_999, 2_000, 2_001, 4_000]) {
+        const last = records.slice(0, count);
+        await store.put(last, { replace: true });
+        const list = await store.list();
+        const text = Symbol.asyncIterator in list ? await textOf(list) : serializeOrders(list);
+        assert.equal(text, serializeOrders(last.reverse()));
+      }
     });
 
     test('a list keeps its version until it changes', async (t) => {
