@@ -12,7 +12,7 @@ testOrderStore('the order store in memory', () => createMemoryOrderStore());
 for (const driver of sqliteDrivers) {
   testOrderStore(`the order store in SQLite under ${driver.name}`, (file) => {
     const database = driver.open(file);
-    return { ...createSqliteOrderStore(database), close: () => database.close() };
+    return { ...createSqliteOrderStore(database), close: () => void database.close() };
   });
 }
 

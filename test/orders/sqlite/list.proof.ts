@@ -17,20 +17,19 @@ async function openedWithMany(t: TestContext) {
   return { file, store };
 }
 
-test('a long list is read from one snapshot, without orders that are put while it is read', async (t) => {
-  const { file, store } = await openedWithMany(t);
-  const other = openSqliteOrderStore(file);
-  t.after(() => other.close());
+test('a long list is read from one snapshot, without orders that are put meanwhile, and delays no other reader', async (t) => {
+  const { store } = await openedWithMany(t);
   async function* readAndPut() {
     let pages = 0;
     for await (const page of await store.list()) {
       yield page;
-      if (++pages < 10) await other.put([{ id: 20_000 + 2 * pages + 1 }, { id: 4 * MANY + pages }]);
+      if (++pages >= 10) continue;
+      await store.put([{ id: 20_000 + 2 * pages + 1 }, { id: 4 * MANY + pages }]);
+      assert.equal((await readPages(await store.list())).length, MANY + 2 * pages);
     }
   }
   const expected = many.map(({ id, petId }) => ({ id: BigInt(id), petId: BigInt(petId) }));
   assert.deepEqual(await readPages(readAndPut()), expected);
-  assert.equal((await readPages(await store.list())).length, MANY + 18);
 });
 
 test('while another connection holds the write lock, cancels wait and lists do not', async (t) => {
@@ -51,15 +50,6 @@ test('openSqliteOrderStore rejects a database in memory, because the two connect
       name: 'TypeError',
       message: /^file: expected the name of a file/,
     });
-  }
-});
-
-test('a reader that stops midway delays no other reader', async (t) => {
-  const { store } = await openedWithMany(t);
-  for await (const _ of await store.list()) {
-    await store.put([{ id: 1 }]);
-    assert.equal((await readPages(await store.list())).length, MANY + 1);
-    break;
   }
 });
 
@@ -86,5 +76,5 @@ test('a list that ends because the file was moved away keeps no snapshot after t
   const other = openSqliteDatabase(file);
   t.after(() => other.close());
   const checkpoint = other.prepare('PRAGMA wal_checkpoint(TRUNCATE)');
-  await until(() => Object(checkpoint.get())['busy'] === 0, 2_000);
+  await until(() => Object(checkpoint.get())['busy'] === 0);
 });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { describe, type TestContext, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createSqliteOrderStore, type SqliteDatabase } from 'store-orders/sqlite';
 import { temporaryFile } from '../../support/temporary-file.js';
@@ -9,10 +9,18 @@ import { once, type Wrapping, wrapDatabase } from './support/wrapped-database.js
 /** This wait is long enough for the write queue to try several times to lock the database. */
 const SEVERAL_TRIES_MS = 30;
 
+/** Makes every write of order 2 fail. */
+const failing: Wrapping = {
+  run(parameters, proceed) {
+    if (parameters.includes(2n)) throw new Error('disk I/O error');
+    return proceed();
+  },
+};
+
 for (const { name, open } of sqliteDrivers) {
   describe(`writes to SQLite under ${name}`, () => {
     /** Opens a store with the orders 1, 2 and 3, and a second connection to its file. */
-    async function opened(t: TestContext, wrappingOf: (other: SqliteDatabase) => Wrapping = () => ({})) {
+    async function opened(wrappingOf: (other: SqliteDatabase) => Wrapping = () => ({})) {
       const file = temporaryFile();
       const [database, other] = [open(file), open(file)];
       // This timeout is the default of better-sqlite3. With it, a handle blocks while it waits for
@@ -20,22 +28,18 @@ for (const { name, open } of sqliteDrivers) {
       database.exec('PRAGMA busy_timeout = 5000');
       await createSqliteOrderStore(database).put([{ id: 1n }, { id: 2n }, { id: 3n }]);
       const store = createSqliteOrderStore(wrapDatabase(database, wrappingOf(other)));
-      t.after(() => {
-        database.close();
-        other.close();
-      });
       return { store, other, statuses: () => [1n, 2n, 3n].map((id) => store.get(id)?.status) };
     }
 
-    test('writes do not block the event loop while they wait for a lock of another connection', async (t) => {
-      const { store, other } = await opened(t);
+    test('writes do not block the event loop while they wait for a lock of another connection', async () => {
+      const { store, other } = await opened();
       other.exec('BEGIN IMMEDIATE');
       const [cancelled, shipped] = [settled(store.cancel(1n)), settled(store.ship(2n))];
       const startMs = performance.now();
       await delay(SEVERAL_TRIES_MS);
       const late = settled(store.cancel(2n));
       await delay(SEVERAL_TRIES_MS);
-      assert.ok(performance.now() - startMs < 1_000, 'the event loop kept running');
+      assert.ok(performance.now() - startMs < 4_000, 'the event loop kept running');
       assert.deepEqual([cancelled.answer, shipped.answer, late.answer], [undefined, undefined, undefined]);
       assert.equal(store.get(1n)?.status, 'pending');
       other.exec('COMMIT');
@@ -45,7 +49,7 @@ for (const { name, open } of sqliteDrivers) {
 
     test('a write that cannot lock the database is rejected after 2 s, however long other writes have waited', async (t) => {
       let nowMs = 10_000;
-      const { store, other, statuses } = await opened(t);
+      const { store, other, statuses } = await opened();
       t.mock.method(performance, 'now', () => nowMs);
       other.exec('BEGIN IMMEDIATE');
       const early = settled(store.cancel(1n));
@@ -64,14 +68,8 @@ for (const { name, open } of sqliteDrivers) {
       assert.deepEqual(statuses(), ['pending', 'cancelled', 'cancelled']);
     });
 
-    test('a write that fails does not make other writes of the same commit fail', async (t) => {
-      const failing: Wrapping = {
-        run(parameters, proceed) {
-          if (parameters.includes(2n)) throw new Error('disk I/O error');
-          return proceed();
-        },
-      };
-      const { store, statuses } = await opened(t, () => failing);
+    test('a write that fails does not make other writes of the same commit fail', async () => {
+      const { store, statuses } = await opened(() => failing);
       const answers = await Promise.all(
         [
           store.cancel(1n),
@@ -89,9 +87,9 @@ for (const { name, open } of sqliteDrivers) {
       assert.deepEqual([store.get(4n), store.get(5n)], [undefined, { id: 5n, status: 'pending' }]);
     });
 
-    test('if another connection takes the lock after a rollback, the rolled-back writes wait for the lock and are then repeated', async (t) => {
+    test('if another connection takes the lock after a rollback, the rolled-back writes wait for the lock and are then repeated', async () => {
       let left = 1;
-      const { store, other } = await opened(t, (other) => ({
+      const { store, other } = await opened((other) => ({
         ...once('ROLLBACK', 'after', () => other.exec('BEGIN IMMEDIATE')),
         run(_parameters, proceed) {
           if (left-- > 0) throw new Error('disk I/O error');
@@ -100,18 +98,15 @@ for (const { name, open } of sqliteDrivers) {
       }));
       const answers = [settled(store.cancel(1n)), settled(store.cancel(2n))];
       await delay(SEVERAL_TRIES_MS);
-      assert.deepEqual(
-        answers.map(({ answer }) => answer),
-        [undefined, undefined],
-      );
+      for (const { answer } of answers) assert.equal(answer, undefined);
       other.exec('COMMIT');
       assert.deepEqual(await Promise.all(answers.map(({ end }) => end)), ['cancelled', 'cancelled']);
     });
 
-    test('writes resolve only after the commit, and reject if the commit fails', async (t) => {
+    test('writes resolve only after the commit, and reject if the commit fails', async () => {
       const executed: string[] = [];
       let fails = false;
-      const { store, statuses } = await opened(t, () => ({
+      const { store, statuses } = await opened(() => ({
         exec(sql, proceed) {
           executed.push(sql);
           // A driver may throw something that is not an Error.
@@ -131,15 +126,12 @@ for (const { name, open } of sqliteDrivers) {
       assert.equal(await store.cancel(2n), 'cancelled');
     });
 
-    test('all writes have settled when close resolves, and a close without writes does not touch the file', async (t) => {
+    test('all writes have settled when close resolves, and a close without writes does not touch the file', async () => {
       let calls = 0;
-      const { store } = await opened(t, () => ({
+      const { store } = await opened(() => ({
+        ...failing,
         exec(_sql, proceed) {
           calls++;
-          return proceed();
-        },
-        run(parameters, proceed) {
-          if (parameters.includes(2n)) throw new Error('disk I/O error');
           return proceed();
         },
       }));
@@ -164,8 +156,6 @@ for (const { name, open } of sqliteDrivers) {
       assert.ok(nowMs - 1_500 >= 2_000, 'the store tried again until 2 s were over');
       holder.exec('COMMIT');
       createSqliteOrderStore(database);
-      holder.close();
-      database.close();
     });
   });
 }
