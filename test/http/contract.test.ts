@@ -6,14 +6,11 @@ import { openShop, WAYS } from './support/ways.js';
 
 /** The values of Authorization that lead to each error. `undefined` stands for a request without the field. */
 const UNAUTHORIZED = {
-  missing_api_key: [
-    ...[undefined, '', 'Bearer', 'bearer ', 'Basic dTpw', 'Digest username="ann", uri="/"'],
-    ...['Token business-key', 'business-key', 'Bearerbusiness-key'],
-  ],
+  missing_api_key: [undefined, '', 'Bearer', 'Basic dTpw', 'Digest username="ann", uri="/"', 'business-key'],
   invalid_api_key: [
-    ...['nobody', 'business-key2', 'BUSINESS-KEY', 'business-key x', 'business-key,', '"business-key"'],
-    ...['constructor', '__proto__', 'k%31', 'k'.repeat(7_000), `${'='.repeat(7_000)}k`],
-  ].map((key) => `Bearer ${key}`),
+    ...['Bearer nobody', 'Bearer BUSINESS-KEY', 'Bearer business-key x', 'Bearer constructor', 'Bearer k%31'],
+    `Bearer ${'='.repeat(7_000)}k`,
+  ],
 };
 
 // What the exported audits do not check, for example because fetch cannot send the requests.
