@@ -50,9 +50,13 @@ test('the help shows groups, the default command, the usage, and the defaults, v
   assert.match(await output('--version'), /^\d+\.\d+\.\d+\S*\n$/);
 });
 
-test('if the arguments are wrong, the program prints one sentence and exits 2', async () => {
-  const { misuse } = programIn();
-  const rows: readonly (readonly [args: string, says: string])[] = [
+const FOR = '--for: expected a time up to 365d, such as 90s, 10m, 2h or 7d';
+const COUNT = 'expected a whole number from 1 to 1000000000';
+const STATUSES = '--statuses: expected lower-case words separated by commas, such as returned,on_hold';
+
+test('if the arguments are wrong, the program prints one sentence, exits 2 and creates no database', async () => {
+  const { misuse, cwd } = programIn();
+  const rows: readonly (readonly [args: string | readonly string[], says: string])[] = [
     ['import', 'unknown command "import"; did you mean "store-orders orders import"?'],
     ['ordrs', 'unknown command "ordrs"; did you mean "store-orders orders"?'],
     ['frobnicate', 'unknown command "frobnicate"; run "store-orders --help"'],
@@ -69,8 +73,32 @@ test('if the arguments are wrong, the program prints one sentence and exits 2', 
     ['--prot 80', 'unknown option --prot; did you mean --port?'],
     ['keys list --database_url x', 'unknown option --database_url; did you mean --database-url?'],
     ['keys revoke key_a so_secret', 'unexpected argument; run "store-orders keys revoke --help"'],
+    ['keys create', 'missing required option --plan PLAN; run "store-orders keys create --help"'],
+    ['keys create --plan gold', '--plan: expected the plan free, pro, business or enterprise, not "gold"'],
+    ['keys set-plan key_a --plan gold', '--plan: expected the plan free, pro, business or enterprise, not "gold"'],
+    [
+      'keys create --plan enterprise',
+      '--plan: the plan enterprise has no default quotas; set a quota per minute, per day or both',
+    ],
+    [
+      'keys create --plan free --per-day 5',
+      '--plan: the plan free has fixed quotas; only the plan enterprise can have other quotas',
+    ],
+    ['keys create --plan enterprise --per-day 0', `--per-day: ${COUNT}, not "0"`],
+    ['keys create --plan enterprise --per-minute 9999999999', `--per-minute: ${COUNT}, not "9999999999"`],
+    ['quota list --limit 0', `--limit: ${COUNT}, not "0"`],
+    ['ban set key_a', 'missing required option --for TIME; run "store-orders ban set --help"'],
+    ...['10', '0m', '1.5h', 'm', '-1s', '366d', '1w', '999999999d'].map(
+      (time) => [`ban set key_a --for=${time}`, `${FOR}, not "${time}"`] as const,
+    ),
+    ...['', 'on hold', 'returned,', 'Returned'].map(
+      (list) => [['orders', 'import', '-', '--statuses', list], `${STATUSES}, not "${list}"`] as const,
+    ),
+    ['orders import - --format xml', '--format: expected json or csv, not "xml"'],
+    ['orders export --format xml', '--format: expected json or csv, not "xml"'],
   ];
   for (const [args, says] of rows) assert.equal(await misuse(args), says);
+  assert.deepEqual(readdirSync(cwd), []);
 });
 
 test('a command that cannot use the database that --db names prints a message and creates nothing', async () => {

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
 import { test } from 'node:test';
 import { until } from '../../support/until.js';
 import { issueKey, programIn, startServer } from '../support/program.js';
@@ -43,28 +42,6 @@ test('a running server notices a new plan, a rotation and a revocation; a rotate
   await output(`keys revoke ${id}`);
   await until(async () => (await server.get(key)).status === 401);
   assert.ok(![key, old.key].some((secret) => server.stdout().includes(secret)), 'the log contains no key');
-});
-
-test('the keys commands refuse a missing or unknown plan, or wrong quotas of a plan, and create no database', async () => {
-  const { cwd, misuse } = programIn();
-  for (const [options, says] of [
-    ['--plan gold', '--plan: expected the plan free, pro, business or enterprise, not "gold"'],
-    ['--plan enterprise', '--plan: the plan enterprise has no default quotas; set a quota per minute, per day or both'],
-    [
-      '--plan free --per-day 5',
-      '--plan: the plan free has fixed quotas; only the plan enterprise can have other quotas',
-    ],
-    ['--plan enterprise --per-day 0', '--per-day: expected a whole number from 1 to 1000000000, not "0"'],
-    [
-      '--plan enterprise --per-minute 9999999999',
-      '--per-minute: expected a whole number from 1 to 1000000000, not "9999999999"',
-    ],
-    ['', 'missing required option --plan PLAN; run "store-orders keys create --help"'],
-  ] as const) {
-    assert.equal(await misuse(`keys create ${options}`.trim()), says);
-  }
-  assert.match(await misuse('keys set-plan key_absent --plan gold'), /^--plan: expected the plan free/);
-  assert.deepEqual(readdirSync(cwd), []);
 });
 
 test('the keys commands refuse an unknown or revoked key; the commands that they suggest repeat the --db option', async () => {
