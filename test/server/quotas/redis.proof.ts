@@ -3,7 +3,6 @@ import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { openSqliteDatabase } from 'store-orders/sqlite';
 import { certificate } from '../../http/mounts/support/certificate.js';
 import { freePort, listenOnFreePort } from '../../support/listen.js';
 import { type RedisServer, skip, startRedis, startRedisCluster } from '../../support/redis-server.js';
@@ -30,27 +29,6 @@ async function quotasOf(server: RunningServer): Promise<unknown> {
   assert.equal(response.status, 200);
   return JSON.parse(await response.text()).backends.quotas;
 }
-
-test('a killed server loses no quotas that are counted in Redis, and its database file contains no quotas', {
-  skip,
-}, async (t) => {
-  const cwd = temporaryDirectory();
-  const { port, client } = await redisFor(t);
-  const url = `redis://${HOST}:${port}/3`;
-  const first = await startServer(t, { cwd }, '--redis-url', url);
-  assert.equal(first.log()[0]?.['redis'], url);
-  const { key } = await issueKey(cwd, 'enterprise', '--per-day', '10');
-  assert.equal(await remaining(first, key), '9');
-  await client.select(3);
-  assert.equal(await client.dbsize(), 1);
-  assert.equal(await first.stop('SIGKILL'), 'SIGKILL');
-  const second = await startServer(t, { cwd }, '--redis-url', url);
-  assert.equal(await remaining(second, key), '8');
-  assert.equal(await second.stop('SIGTERM'), 0);
-  const database = openSqliteDatabase(join(cwd, 'store-orders.db'));
-  t.after(() => database.close());
-  assert.deepEqual(database.prepare('SELECT * FROM quotas').all(), []);
-});
 
 test('while Redis is down, a server starts and counts by itself, and a command prints the reason; once Redis is up, the server counts in Redis', {
   skip,
@@ -90,16 +68,21 @@ test('while Redis is down, a server starts and counts by itself, and a command p
   assert.equal(await server.stop('SIGTERM'), 0);
 });
 
-test('a Redis password is sent but never shown, even if it is wrong', { skip }, async (t) => {
+test('a server uses the password and the database of a Redis URL, and never shows the password, even if it is wrong', {
+  skip,
+}, async (t) => {
   const { cwd, failure } = programIn();
   const { port, client } = await redisFor(t);
   await client.config('SET', 'requirepass', PASSWORD);
   const texts: string[] = [];
 
-  const right = await startServer(t, { cwd }, '--redis-url', `redis://:${ENCODED}@${HOST}:${port}`);
+  const right = await startServer(t, { cwd }, '--redis-url', `redis://:${ENCODED}@${HOST}:${port}/3`);
+  assert.equal(right.log()[0]?.['redis'], `redis://${HOST}:${port}/3`);
   const { key, id } = await issueKey(cwd, 'enterprise', '--per-day', '9');
   assert.equal(await remaining(right, key), '8');
   assert.equal(await quotasOf(right), 'ok');
+  await client.select(3);
+  assert.equal(await client.dbsize(), 1);
   await right.stop('SIGTERM');
   texts.push(right.stdout(), right.stderr());
 
