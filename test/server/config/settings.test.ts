@@ -148,7 +148,7 @@ test('config print never shows a user, a password or a parameter of a URL', asyn
   }
 });
 
-test('if a database file and a PostgreSQL database are set, the setting with the higher precedence wins', async () => {
+test('if a database file and a PostgreSQL database are set, the setting with the higher precedence wins; server settings such as PORT are ignored', async () => {
   const cwd = temporaryDirectory();
   writeFileSync(join(cwd, 'url.json'), JSON.stringify({ databaseUrl: SHOP }));
   writeFileSync(join(cwd, 'file.json'), JSON.stringify({ db: 'file.db' }));
@@ -166,16 +166,8 @@ test('if a database file and a PostgreSQL database are set, the setting with the
     [[], { DATABASE_URL: SHOP }, false],
   ];
   for (const [args, env, isFile] of rows) {
-    const message = await programIn({ cwd, env }).failure(['keys', 'list', ...args]);
+    const message = await programIn({ cwd, env: { PORT: 'http', ...env } }).failure(['keys', 'list', ...args]);
     const says = isFile ? 'there is no database file.db;' : 'cannot open the database postgres://127.0.0.1:1/shop:';
     assert.ok(message.startsWith(says), `${args} ${Object.keys(env)}: ${message}`);
   }
-});
-
-test('commands other than "serve" read the database settings, and ignore server settings such as PORT', async () => {
-  const { cwd, output } = programIn({ env: { STORE_ORDERS_DB: 'variable.db', PORT: 'http' } });
-  await output('keys create --plan free');
-  const { output: plain, misuse } = programIn({ cwd });
-  assert.match(await plain('keys list --db variable.db'), /\nkey_/);
-  assert.equal(await misuse('keys list --db='), `--db: ${FILE}, not ""`);
 });
