@@ -16,15 +16,11 @@ import { failingProgram, programIn, type RunOptions, spawnProgram } from '../sup
 const MANY = 1_000_000;
 const SOME = 50_000;
 /**
- * The most memory that a large import may need in addition to what an import of one order needs.
- * The additional memory holds the ids with their line numbers, and objects that have not been
- * garbage-collected. It was 52 to 69 MiB when measured on Node.js 20, 22, 24 and 26.
+ * The most memory that a large import may need in addition to what an import of one order needs. It
+ * was 52 to 69 MiB when measured on Node.js 20, 22, 24 and 26.
  */
 const BEYOND_BASE = 96 * MIB;
-/**
- * Keeps the heap's young generation small. Its default size differs between versions of Node.js.
- * With the default size of Node.js 24, the imports needed up to 171 MiB.
- */
+/** With the default size of the young generation of Node.js 24, the imports needed up to 171 MiB. */
 const NODE_OPTIONS = '--max-semi-space-size=2';
 const KILLED_AFTER_MS = [0, 300, 1_500];
 const FIRST = 10;
