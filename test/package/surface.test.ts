@@ -6,57 +6,36 @@ const root = new URL('../../', import.meta.url);
 const snapshot = new URL('surface.txt', import.meta.url);
 const UPDATE = 'STORE_ORDERS_UPDATE=1 node --import tsx --test test/package/surface.test.ts';
 
+const { exports, types, typesVersions } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'));
+/** The subpaths with code, each with its file of declarations. */
+const declarations = Object.entries<string>(exports)
+  .filter(([, file]) => file.endsWith('.js'))
+  .map(([subpath, file]) => [subpath, file.replace(/\.js$/, '.d.ts')] as const);
+
 /** Returns the names that a declaration file exports, types included. */
 function exportedNames(file: URL): readonly string[] {
   const text = readFileSync(file, 'utf8');
-  const beside = (path = '') => new URL(path.replace(/\.js$/, '.d.ts'), file);
-  const declared = text.matchAll(
-    /^export (?:declare )?(?:abstract )?(?:async )?(?:function|const|let|class|interface|type|enum|namespace) (\w+)/gm,
-  );
+  const declared = text.matchAll(/^export (?:declare )?(?:async )?(?:function|const|class|interface|type) (\w+)/gm);
   const listed = text.matchAll(/^export (?:type )?\{([^}]*)\}/gm);
-  const starred = text.matchAll(/^export \* from '(\.[^']+)';/gm);
+  const starred = text.matchAll(/^export \* from '(\.[^']+)\.js';/gm);
   return [
     ...[...declared].map(([, name = '']) => name),
-    ...[...listed].flatMap(([, names = '']) =>
-      names
-        .split(',')
-        .map((name) => name.trim().split(/\s/).at(-1) ?? '')
-        .filter((name) => name !== ''),
-    ),
-    ...[...starred].flatMap(([, path]) => exportedNames(beside(path))),
+    ...[...listed].flatMap(([, names = '']) => names.match(/\w+(?=\s*(?:,|$))/g) ?? []),
+    ...[...starred].flatMap(([, path]) => exportedNames(new URL(`${path}.d.ts`, file))),
   ];
 }
 
-function kindOf(value: unknown): string {
-  if (typeof value !== 'function') return Array.isArray(value) ? 'array' : typeof value;
-  return /^class\b/.test(Function.prototype.toString.call(value)) ? 'class' : 'function';
-}
-
-async function printSurface(): Promise<string> {
-  const { exports } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'));
+test('surface.txt lists exactly what the package exports', async () => {
   const parts: string[] = [];
-  for (const [subpath, target] of Object.entries<string>(exports)) {
-    if (!target.endsWith('.js')) continue;
+  for (const [subpath, file] of declarations) {
     const specifier = subpath.replace('.', 'store-orders');
     const values: Readonly<Record<string, unknown>> = await import(specifier);
-    const types = new Set(exportedNames(new URL(target.replace(/\.js$/, '.d.ts'), root)));
-    for (const name of Object.keys(values)) assert.ok(types.delete(name), `${specifier}: ${name} has no declaration`);
-    const lines = [
-      ...Object.entries(values).map(([name, value]) => `${kindOf(value)} ${name}`),
-      ...[...types].map((name) => `type ${name}`),
-    ];
-    parts.push(
-      `${specifier}\n${lines
-        .sort()
-        .map((line) => `  ${line}\n`)
-        .join('')}`,
-    );
+    const names = exportedNames(new URL(file, root));
+    for (const name of Object.keys(values)) assert.ok(names.includes(name), `${specifier}: ${name} has no declaration`);
+    const lines = names.map((name) => `  ${name in values ? typeof values[name] : 'type'} ${name}\n`);
+    parts.push(`${specifier}\n${lines.sort().join('')}`);
   }
-  return parts.join('\n');
-}
-
-test('surface.txt lists exactly what the package exports', async () => {
-  const surface = await printSurface();
+  const surface = parts.join('\n');
   if (process.env['STORE_ORDERS_UPDATE'] === '1') writeFileSync(snapshot, surface);
   assert.equal(
     surface,
@@ -66,12 +45,7 @@ test('surface.txt lists exactly what the package exports', async () => {
 });
 
 test("TypeScript's moduleResolution node10, which ignores the exports of package.json, finds the types of each subpath", () => {
-  const { exports, types, typesVersions } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'));
-  const found = { '.': types, ...prefixed(typesVersions['*']) };
-  const told = Object.entries<string>(exports).filter(([, target]) => target.endsWith('.js'));
-  assert.deepEqual(found, Object.fromEntries(told.map(([path, target]) => [path, target.replace(/\.js$/, '.d.ts')])));
+  const paths = Object.entries<readonly string[]>(typesVersions['*']);
+  const found = [['.', types], ...paths.map(([path, [file]]) => [`./${path}`, `./${file}`])];
+  assert.deepEqual(found, declarations);
 });
-
-function prefixed(paths: Readonly<Record<string, readonly string[]>>): Readonly<Record<string, string>> {
-  return Object.fromEntries(Object.entries(paths).map(([path, files]) => [`./${path}`, `./${files}`]));
-}
