@@ -86,12 +86,10 @@ const testFiles = ['test', 'examples'].flatMap((folder) =>
 for (const page of [...otherPages, ...roomPages]) {
   const text = readFileSync(join(root, page), 'utf8');
 
-  test(`every link in ${page} leads to a file`, () => {
-    const links = [...text.matchAll(/\]\((?!https?:)([^)#]+)/g)];
-    for (const [, link = ''] of links) assert.ok(existsSync(join(root, dirname(page), link)), link);
-  });
-
-  test(`every test that ${page} names exists`, () => {
+  test(`every file that ${page} links to exists, and every test that it names`, () => {
+    for (const [, link = ''] of text.matchAll(/\]\((?!https?:)([^)#]+)/g)) {
+      assert.ok(existsSync(join(root, dirname(page), link)), link);
+    }
     for (const [, name = ''] of text.matchAll(/`([\w./-]+\.(?:test|proof)\.ts)`/g)) {
       const isFound = testFiles.some((file) => file.endsWith(`/${name}`));
       assert.ok(isFound, name);

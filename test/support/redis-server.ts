@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { freePort } from './listen.js';
 import { temporaryDirectory } from './temporary-file.js';
+import { until } from './until.js';
 
+const PATIENCE_MS = 60_000;
 const binary = ['redis-server', 'valkey-server'].find((name) => spawnSync(name, ['--version']).status === 0);
 
 /** The reason to skip a test if no server is installed, or `false`. */
@@ -28,15 +29,7 @@ export async function startRedis(options: readonly string[] = [], atPort?: numbe
   const child = spawn(binary, [...settings, ...options], { stdio: 'ignore' });
   const exited = once(child, 'exit');
   const client = connectRedis(port);
-  for (let attempt = 0; ; attempt++) {
-    try {
-      await client.ping();
-      break;
-    } catch (error) {
-      if (attempt === 100 || child.exitCode !== null) throw error;
-      await sleep(50);
-    }
-  }
+  await until(async () => (await client.ping().catch(String)) === 'PONG', PATIENCE_MS);
   return {
     port,
     child,
@@ -73,17 +66,14 @@ export async function startRedisCluster(): Promise<RedisServer[]> {
     }
   }
   for (const { client } of servers) {
-    while (!/cluster_state:ok[\s\S]*cluster_known_nodes:3/.test(String(await client.call('CLUSTER', 'INFO'))))
-      await sleep(50);
-    while (String(await client.call('CLUSTER', 'SLOTS')).split('127.0.0.1').length < 4) await sleep(50);
+    const told = async (part: string) => String(await client.call('CLUSTER', part));
+    await until(async () => /cluster_state:ok[\s\S]*cluster_known_nodes:3/.test(await told('INFO')), PATIENCE_MS);
+    await until(async () => (await told('SLOTS')).split('127.0.0.1').length === 4, PATIENCE_MS);
   }
   return servers;
 }
 
-/**
- * Creates a client that reconnects soon after its server is back. All other options are ioredis'
- * defaults.
- */
+/** Creates a client that reconnects soon after its server is back. */
 export function connectRedis(port: number): Redis {
   const client = new Redis(port, '127.0.0.1', { retryStrategy: () => 100 });
   client.on('error', () => {});
