@@ -34,9 +34,6 @@ export function cannotTrace(): string | false {
   return false;
 }
 
-/** How long a process may run. */
-const DEADLINE_MS = 30_000;
-
 /**
  * The file that receives the output of the process. It is in the traced folder, so that the record
  * shows which system calls came before each result.
@@ -63,7 +60,7 @@ export async function trace(folder: string, record: string, command: readonly st
     // These options make strace follow all threads, and print all bytes in hexadecimal and the path
     // of every file descriptor.
     ['-f', '-xx', '-y', '-s', '1048576', '--seccomp-bpf', '-o', record, '-e', `trace=${CALLS}`, ...command],
-    { stdio: ['ignore', answers, 'pipe'], timeout: DEADLINE_MS },
+    { stdio: ['ignore', answers, 'pipe'], timeout: 30_000 },
   );
   closeSync(answers);
   let errors = '';
