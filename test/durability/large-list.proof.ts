@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openSqliteDatabase } from 'store-orders/sqlite';
-import { answerOf, issueKey, run, startServer } from '../server/support/program.js';
+import { issueKey, run, startServer } from '../server/support/program.js';
 import { createListScan } from '../support/list-scan.js';
 import { MIB, mebibytes, peakBytes } from '../support/memory.js';
 import { temporaryDirectory } from '../support/temporary-file.js';
@@ -41,14 +41,9 @@ test('a million orders are listed from one snapshot and in bounded memory, even 
   );
 
   const second = createListScan();
-  const after = await ask('GET');
-  for await (const chunk of after.body ?? []) second.add(chunk);
+  for await (const chunk of (await ask('GET')).body ?? []) second.add(chunk);
   assert.deepEqual([second.orders(), second.isAscending()], [MANY + 1, true]);
   assert.equal(second.bytes(), first.bytes() + ',{"id":1}'.length);
-  assert.equal(Number((await ask('HEAD')).headers.get('content-length')), second.bytes());
-
-  const { orders } = Object(await answerOf(['db', 'check', '--db', 'many.db'], { cwd }));
-  assert.equal(orders.total, MANY + 1);
 });
 
 /**
