@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { PLANS } from 'store-orders';
 import { createDeferred, until } from '../../support/until.js';
 import { connectFrom, KEYED, KEYLESS } from './support/client.js';
@@ -30,11 +29,13 @@ test('at its limit of connections, the oldest keyless connection of an address g
 test('a customer is not keyless while its key is looked up, nor if the look-up fails, nor if the process has not seen its key before', async (t) => {
   const lookUp = createDeferred();
   const us = { id: 'us', plan: PLANS.business };
+  let asked = 0;
   let isDown = false;
   const { port } = await listen(t, {
     maxConnectionsPerAddress: 2,
     isKnownKey: () => false,
     authenticate: async (apiKey) => {
+      asked++;
       await lookUp.promise;
       if (isDown) throw new Error('down');
       return apiKey === 'ours' ? us : undefined;
@@ -42,7 +43,7 @@ test('a customer is not keyless while its key is looked up, nor if the look-up f
   });
   const customers = [await connectFrom(port), await connectFrom(port)];
   const statuses = customers.map((customer) => customer.ask(KEYED));
-  await sleep(50);
+  await until(() => asked === 2);
   const duringLookUp = await connectFrom(port);
   await until(() => duringLookUp.isClosed());
   lookUp.resolve();
