@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createMemoryOrderStore } from 'store-orders';
 import { assertError, rateLimitOf } from '../../http/support/answer.js';
@@ -118,27 +118,11 @@ test('while the server drains, a connection with an incomplete request is closed
   assert.equal(await stuck, '');
 });
 
-/** Collects the process warnings during a test. */
-function collectWarnings(t: TestContext): string[] {
+test('a server that trusts no proxy warns once about X-Forwarded-For; a server that trusts a proxy never warns', async (t) => {
   const warnings: string[] = [];
   const onWarning = (warning: Error) => void warnings.push(String(warning));
   process.on('warning', onWarning);
   t.after(() => process.off('warning', onWarning));
-  return warnings;
-}
-
-test('a failure of the limiter causes one warning, whether orders or documents are asked for', async (t) => {
-  const warnings = collectWarnings(t);
-  const limiter = { take: () => Promise.reject(new Error('down')) };
-  const { origin } = await listen(t, { limiter, corsOrigins: ['*'] });
-  for (const path of ['/v1/store/orders', '/docs', '/openapi.json']) {
-    assert.equal((await fetch(origin + path)).status, 503);
-  }
-  assert.deepEqual([warnings.length, /: limiter.take failed: Error: down/.test(warnings[0] ?? '')], [1, true]);
-});
-
-test('a server that trusts no proxy warns once about X-Forwarded-For; a server that trusts a proxy never warns', async (t) => {
-  const warnings = collectWarnings(t);
   const headers = { 'X-Forwarded-For': '198.51.100.7' };
   for (const trustProxy of [1, 0, 0]) {
     const { origin } = await listen(t, { trustProxy });
