@@ -17,21 +17,17 @@ export const intervalPolicy: fc.Arbitrary<Policy> = fc.record({
   align: fc.constantFrom('first', 'utc'),
 });
 
+function continuousOf(quota: fc.Arbitrary<number>, windowMs: fc.Arbitrary<number>): fc.Arbitrary<Policy> {
+  return fc.record({ name, quota, windowMs, refill: fc.constant('continuous') });
+}
+
 /**
  * Policies with continuous refill. One in six has a large quota and window, whose product stays
  * below 2^53, so that it is an exact integer.
  */
-const continuousPolicy: fc.Arbitrary<Policy> = fc.oneof(
-  { weight: 5, arbitrary: fc.record({ name, quota, windowMs, refill: fc.constant('continuous' as const) }) },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      name,
-      quota: fc.constantFrom(9_007_199, 9_007_198, 3_000_001),
-      windowMs: fc.constant(1_000_000_000),
-      refill: fc.constant('continuous' as const),
-    }),
-  },
+const continuousPolicy = fc.oneof(
+  { weight: 5, arbitrary: continuousOf(quota, windowMs) },
+  { weight: 1, arbitrary: continuousOf(fc.constantFrom(9_007_199, 9_007_198, 3_000_001), fc.constant(1e9)) },
 );
 
 export function policies(policy: fc.Arbitrary<Policy>): fc.Arbitrary<Policy[]> {
@@ -95,10 +91,3 @@ export const anyMs = fc.oneof(
   { weight: 12, arbitrary: forwardMs },
   { weight: 1, arbitrary: fc.integer({ min: -90, max: -1 }) },
 );
-
-/** Generates the names of the record. Each is as frequent as its number says. */
-export function weighted<Name extends string>(weights: Readonly<Record<Name, number>>): fc.Arbitrary<Name> {
-  return fc.oneof(
-    ...(Object.keys(weights) as Name[]).map((name) => ({ weight: weights[name], arbitrary: fc.constant(name) })),
-  );
-}

@@ -3,18 +3,6 @@ import type { Clock, Decision, Plan } from 'store-orders/limiter';
 type QuotaPolicy = Plan['policies'][number];
 type WindowState = Decision['inForce'];
 
-/**
- * A slow and simple model of the limiter. It logs what happens in each window, and replays the
- * whole log for every call. It does not know how the limiter stores its state.
- */
-export interface Model {
-  take(key: string, plan: Plan, cost: number): Decision;
-  peek(key: string, plan: Plan, cost: number): Decision;
-  ban(key: string, ms: number): void;
-  unban(key: string): void;
-  reset(key: string): void;
-}
-
 interface Instant {
   readonly nowMs: number;
   readonly utcOffsetMs: number;
@@ -43,7 +31,13 @@ interface Key {
   forgetAtMs: number;
 }
 
-export function createModel(clock: Clock): Model {
+export type Model = ReturnType<typeof createModel>;
+
+/**
+ * A slow and simple model of the limiter. It logs what happens in each window, and replays the
+ * whole log for every call. It does not know how the limiter stores its state.
+ */
+export function createModel(clock: Clock) {
   const keys = new Map<string, Key>();
   const instant = () => ({ nowMs: clock.nowMs(), utcOffsetMs: clock.utcOffsetMs() });
 
@@ -55,11 +49,13 @@ export function createModel(clock: Clock): Model {
   }
 
   return {
-    take: (key, plan, cost) => take(find(key, plan.partition), key, plan, cost, instant()),
-    peek: (key, plan, cost) => take(structuredClone(find(key, plan.partition)), key, plan, cost, instant()),
-    ban: (key, ms) => Object.assign(find(key), { refusals: [], banMs: ms, banEndMs: clock.nowMs() + ms }),
-    unban: (key) => Object.assign(find(key), { ...newKey(), logs: find(key).logs }),
-    reset: (key) => keys.delete(`key ${key}`),
+    take: (key: string, plan: Plan, cost: number) => take(find(key, plan.partition), key, plan, cost, instant()),
+    peek: (key: string, plan: Plan, cost: number) =>
+      take(structuredClone(find(key, plan.partition)), key, plan, cost, instant()),
+    ban: (key: string, ms: number) =>
+      Object.assign(find(key), { refusals: [], banMs: ms, banEndMs: clock.nowMs() + ms }),
+    unban: (key: string) => Object.assign(find(key), { ...newKey(), logs: find(key).logs }),
+    reset: (key: string) => keys.delete(`key ${key}`),
   };
 }
 
