@@ -27,13 +27,8 @@ function start() {
   return { clock, limiter: createMemoryLimiter({ clock }) };
 }
 
-interface Request {
-  readonly afterMs: number;
-  readonly cost: number;
-}
-
 /** Generates requests, each with a pause before it and a cost of at most `maxCost`. */
-function requests(ms: fc.Arbitrary<number>, maxCost = 6): fc.Arbitrary<Request[]> {
+function requests(ms: fc.Arbitrary<number>, maxCost = 6) {
   return fc.array(fc.record({ afterMs: ms, cost: fc.integer({ min: 1, max: maxCost }) }), {
     maxLength: 60,
     size: 'max',
@@ -48,7 +43,7 @@ interface Now {
 }
 
 /** Sends the requests of a history to a limiter, and calls `look` after each request. */
-function live(plan: Plan, history: readonly Request[], look: (now: Now) => void): void {
+function live(plan: Plan, history: readonly { afterMs: number; cost: number }[], look: (now: Now) => void): void {
   const { clock, limiter } = start();
   const mostAtOnce = Math.min(...plan.policies.map((policy) => policy.quota));
   for (const { afterMs, cost } of history) {

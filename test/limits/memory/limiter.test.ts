@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { suite, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import fc from 'fast-check';
-import { createPlan, type Decision, perDay, perMinute } from 'store-orders/limiter';
-import { createManualClock } from 'store-orders/testing';
+import { createMemoryLimiter, createPlan, type Decision, perDay, perMinute } from 'store-orders/limiter';
+import { createManualClock, type OpenRateLimiter, rateLimiterSuite } from 'store-orders/testing';
 import { createStatefulLimiter } from '../../../dist/limits/memory/limiter.js';
 
 const MINUTE_MS = 60_000;
@@ -15,6 +16,32 @@ const strangers = createPlan({ name: 'strangers', policies: [perMinute(3)], part
 function start({ startMs, maxAddresses }: { startMs?: number; maxAddresses?: number } = {}) {
   const clock = createManualClock(startMs);
   return { clock, limiter: createStatefulLimiter({ clock, maxAddresses }) };
+}
+
+const limiters: Readonly<Record<string, OpenRateLimiter>> = {
+  'the memory limiter on a manual clock'() {
+    const { clock, limiter } = start();
+    return { limiter, advance: clock.advance };
+  },
+  // This limiter behaves like one on a server. It responds in a later pass of the event loop, and
+  // the test cannot set its clock.
+  'an asynchronous limiter whose clock the tests cannot set'() {
+    const limiter = createMemoryLimiter();
+    return {
+      limiter: {
+        async take(...request) {
+          await setTimeout(0);
+          return limiter.take(...request);
+        },
+      },
+    };
+  },
+};
+
+for (const [name, open] of Object.entries(limiters)) {
+  suite(name, { concurrency: true }, () => {
+    for (const { name, run } of rateLimiterSuite(open)) test(name, run);
+  });
 }
 
 test('a key and an address that are over quota stay over quota during a flood of 200,000 other addresses and keys', () => {

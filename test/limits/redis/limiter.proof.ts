@@ -1,16 +1,18 @@
 import assert from 'node:assert/strict';
-import { beforeEach, suite, test } from 'node:test';
+import { beforeEach, suite, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Cluster, type Redis } from 'ioredis';
 import { createPlan, PLANS, perDay } from 'store-orders/limiter';
 import { createRedisLimiter, type RedisLimiterOptions, type SendCommand } from 'store-orders/redis';
 import { createManualClock, type OpenRateLimiter, rateLimiterSuite } from 'store-orders/testing';
-import { skip } from '../../support/redis-server.js';
+import { skip, startRedisCluster } from '../../support/redis-server.js';
+import { until } from '../../support/until.js';
 import { useRedis } from './support/redis.js';
 
 const DAY_MS = 86_400_000;
 
 const redis = useRedis();
-let client: ReturnType<typeof redis>;
+let client: Redis;
 let send: SendCommand;
 /** The names of the commands that the limiter has sent. */
 let sent: string[];
@@ -48,23 +50,14 @@ for (const [name, open] of Object.entries(limiters)) {
 
 const daily = createPlan({ name: 'daily', policies: [perDay(2)] });
 
-/** Returns how often the server ran each command since the last call. */
-async function ran(): Promise<Record<string, number>> {
-  const text = await client.info('commandstats');
-  await client.config('RESETSTAT');
-  return Object.fromEntries(
-    [...text.matchAll(/cmdstat_([a-z]+)[^:]*:calls=(\d+)/g)].map(([, name, calls]) => [name, Number(calls)]),
-  );
-}
-
 test('the limiter needs only one call to Redis for a decision about all windows and the ban', { skip }, async () => {
   const limiter = patient();
   await limiter.take('warm', PLANS.free);
-  await ran();
+  await client.config('RESETSTAT');
   sent = [];
   for (let n = 0; n < 200; n++) await limiter.take(`customer-${n % 20}`, PLANS.free);
-  const { evalsha, eval: evaluated, get, psetex } = await ran();
-  assert.deepEqual([evalsha, evaluated, get, psetex], [200, undefined, 200, 200]);
+  const ran = await client.info('commandstats');
+  for (const command of ['evalsha', 'get', 'psetex']) assert.match(ran, RegExp(`cmdstat_${command}:calls=200,`));
   assert.deepEqual(sent, Array(200).fill('EVALSHA'));
 });
 
@@ -151,20 +144,62 @@ test('decisions use the clock of the Redis server, however wrong the clock of th
   }
 });
 
+/** Creates a limiter on each connection, and closes the connections when the test ends. */
+function openOn(t: TestContext, connections: readonly (Redis | Cluster)[], options: Partial<RedisLimiterOptions>) {
+  t.after(() => connections.map((one) => one.disconnect()));
+  return connections.map((one) => patient({ send: (command) => one.call(...command), ...options }));
+}
+
 test('without the cache of refusals, ten limiters together ban a key at exactly its 20th refusal that counts', {
   skip,
 }, async (t) => {
-  const clients = Array.from({ length: 10 }, () => client.duplicate());
-  t.after(() => clients.map((one) => one.disconnect()));
-  const limiters = clients.map((one) => patient({ send: (command) => one.call(...command), refusalCacheMs: 0 }));
+  const connections = Array.from({ length: 10 }, () => client.duplicate());
+  const limiters = openOn(t, connections, { refusalCacheMs: 0 });
   const plan = createPlan({ name: 'strict', policies: [perDay(1)], ban: { graceMs: 1 } });
   for (let n = 0; n < 2; n++) await patient().take('abuser', plan);
   await sleep(10);
-  const decisions = await Promise.all(
-    Array.from({ length: 200 }, (_, index) => limiters[index % 10]?.take('abuser', plan) ?? assert.fail()),
-  );
+  const asked = limiters.flatMap((limiter) => Array.from({ length: 20 }, () => limiter.take('abuser', plan)));
+  const decisions = await Promise.all(asked);
   // The refusal that starts the ban has the verdict "banned".
   assert.equal(decisions.filter(({ verdict }) => verdict === 'over_quota').length, 19);
   assert.equal(decisions.filter(({ verdict }) => verdict === 'banned').length, 181);
   assert.equal(new Set(decisions.map(({ inForce }) => inForce.resetAtMs)).size, 1);
 });
+
+for (const where of ['one server', 'a cluster of three masters']) {
+  test(`32 limiters with connections of their own, on ${where}, together allow exactly the quotas of 100 keys`, {
+    skip,
+  }, async (t) => {
+    const cluster = where === 'one server' ? [] : await startRedisCluster();
+    t.after(() => Promise.all(cluster.map((server) => server.stop())));
+    const nodes = cluster.map(({ port }) => ({ host: '127.0.0.1', port }));
+    const connect = () => (nodes.length > 0 ? new Cluster(nodes) : client.duplicate());
+    const limiters = openOn(t, Array.from({ length: 32 }, connect), { deadlineMs: 60_000 });
+    // A key uses up its quota of an hour in three windows of a second.
+    const second = { name: 'second', quota: 5, windowMs: 1_000 };
+    const hour = { name: 'hour', quota: 15, windowMs: 3_600_000 };
+    const plan = createPlan({ name: 'shared', policies: [second, hour], ban: false });
+    const allowed = new Map<string, number>();
+    let requests = 0;
+
+    async function request(n: number): Promise<void> {
+      const decision = (await limiters[n % 32]?.take(`customer-${n % 100}`, plan)) ?? assert.fail();
+      if (!decision.allowed) return;
+      for (const { policy, resetAtMs } of decision.windows) {
+        const window = `${policy.name} ${decision.key} ${resetAtMs}`;
+        allowed.set(window, (allowed.get(window) ?? 0) + 1);
+      }
+    }
+
+    const round = () => Promise.all(Array.from({ length: 1_000 }, () => request(requests++)));
+    const countsOf = (name: string) => [...allowed].filter(([window]) => window.startsWith(name)).map(([, n]) => n);
+    await until(async () => {
+      await round();
+      return countsOf('hour').every((count) => count >= 15);
+    }, 30_000);
+    await round();
+    t.diagnostic(`${requests} requests`);
+    assert.deepEqual(countsOf('hour'), Array(100).fill(15));
+    for (const count of countsOf('second')) assert.ok(count <= 5, `${count} in a second`);
+  });
+}
