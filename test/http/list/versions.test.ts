@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import type { ListedOrders, Order } from 'store-orders';
 import { fakeStore, pagesOf, withVersion } from '../../support/fake-store.js';
-import { createDeferred } from '../../support/until.js';
+import { createDeferred, until } from '../../support/until.js';
 import { assertError } from '../support/answer.js';
 import { createShop, KEY, ORDERS } from '../support/shop.js';
 import { asking, openShop, WAYS } from '../support/ways.js';
@@ -11,39 +11,39 @@ import { asking, openShop, WAYS } from '../support/ways.js';
 const PAGES: readonly Order[][] = [[{ id: 1n }, { id: 2n }], [], [{ id: 3n }]];
 const SERIALIZED = '[{"id":1},{"id":2},{"id":3}]';
 
-/** Creates a store of pages with a version, which wait for a call of `open`. */
-function createGatedStore(pages: readonly (readonly Order[] | Error)[]) {
-  const { promise: opened, resolve: open } = createDeferred();
-  let readings = 0;
-  let version = 1;
-  const list = () => ({
-    version,
-    async *[Symbol.asyncIterator]() {
-      readings++;
-      await opened;
-      yield* pagesOf(pages);
-    },
-  });
-  const change = () => {
-    version++;
+/** Creates a store of pages with a version, which are read once `opened` resolves. */
+function createPagedStore(pages: readonly (readonly Order[] | Error)[], opened = Promise.resolve()) {
+  const counts = { lists: 0, readings: 0, version: 1 };
+  const list = () => {
+    counts.lists++;
+    return {
+      version: counts.version,
+      async *[Symbol.asyncIterator]() {
+        counts.readings++;
+        await opened;
+        yield* pagesOf(pages);
+      },
+    };
   };
-  return { store: fakeStore({ list }), open, change, readings: () => readings };
+  return { store: fakeStore({ list }), counts };
 }
 
 for (const way of WAYS) {
   test(`each version of the pages is read only once for all requests, even if they come while it is read (${way.name})`, async (t) => {
-    const { store, open, change, readings } = createGatedStore(PAGES);
+    const { promise: opened, resolve: open } = createDeferred();
+    const { store, counts } = createPagedStore(PAGES, opened);
     const { ask } = await openShop(t, way, { store });
     const early = [ask('GET', ORDERS, [KEY]), ask('GET', ORDERS, [KEY]), ask('HEAD', ORDERS, [KEY])];
+    await until(() => counts.lists === 3);
     open();
     for (const { status, text, fields } of [...(await Promise.all(early)), await ask('GET', ORDERS, [KEY])]) {
       assert.deepEqual([status, fields.get('content-length')], [200, `${SERIALIZED.length}`]);
       assert.ok(text === SERIALIZED || text === '');
     }
-    assert.equal(readings(), 1);
-    change();
+    assert.equal(counts.readings, 1);
+    counts.version++;
     assert.equal((await ask('GET', ORDERS, [KEY])).text, SERIALIZED);
-    assert.equal(readings(), 2);
+    assert.equal(counts.readings, 2);
   });
 
   test(`pages that are not ASCII are sent byte for byte (${way.name})`, async (t) => {
@@ -55,8 +55,7 @@ for (const way of WAYS) {
 
   test(`if versioned pages fail, even after the first page, the response is a 503, and the next request reads them again (${way.name})`, async (t) => {
     for (const pages of [[new Error('the file is gone')], [[{ id: 1n }], new Error('the file is gone')]]) {
-      const { store, open, readings } = createGatedStore(pages);
-      open();
+      const { store, counts } = createPagedStore(pages);
       const { ask } = await openShop(t, way, { store });
       for (const field of [
         ['If-None-Match', '"x"'],
@@ -64,7 +63,7 @@ for (const way of WAYS) {
       ] as const) {
         assertError(await ask('GET', ORDERS, [KEY, field]), 'service_unavailable');
       }
-      assert.equal(readings(), 2);
+      assert.equal(counts.readings, 2);
     }
   });
 }
