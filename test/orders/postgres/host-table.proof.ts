@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { createMappedOrderStore, type PostgresOrderTable } from 'store-orders/postgres';
 import { missingEngine, startEngine } from '../../support/postgres-server.js';
 import { EDGE_IDS } from '../support/order-arbitrary.js';
+import { textOf } from '../support/store-suite.js';
 
 const SHOP: PostgresOrderTable = {
   table: 'shop.Orders "2026"',
@@ -161,9 +162,7 @@ describe('the order store over a table of the embedding program in PostgreSQL', 
       INSERT INTO many SELECT i, 'x' FROM generate_series(1, 2001) AS i`);
     const pages = await createMappedOrderStore(pool, { table: 'many', columns: COLUMNS }).list();
     assert.ok(Symbol.asyncIterator in pages);
-    const texts: unknown[] = [];
-    for await (const page of pages) texts.push(page);
-    assert.equal(texts.join(','), Array.from({ length: 2_001 }, (_, index) => `{"id":${index + 1}}`).join(','));
+    assert.equal(await textOf(pages), JSON.stringify(Array.from({ length: 2_001 }, (_, index) => ({ id: index + 1 }))));
   });
 
   test('a list with an id that is not an int64 fails, because no client could cancel this order', async () => {
