@@ -9,7 +9,6 @@ import {
   type PostgresRow,
 } from 'store-orders/postgres';
 import { missingEngine, startEngine } from '../../support/postgres-server.js';
-import { until } from '../../support/until.js';
 import { beginTransaction, isWaiting } from './support/transaction.js';
 
 const idsTo = (end: number) => Array.from({ length: end }, (_, id) => BigInt(id));
@@ -162,7 +161,7 @@ for (const code of ['ECONNRESET', 'EPIPE', undefined, '57P01', '57014', '08006',
   test(`if the reply to several cancels is lost (${code}), all these cancels reject, and none is sent again`, async () => {
     const { store, asked } = heldPool();
     const outcomes = Promise.allSettled([store.cancel(1n), store.cancel(2n)]);
-    await until(() => asked.length > 0);
+    await setImmediate();
     asked[0]?.reject(Object.assign(new Error('lost'), { code }));
     assert.ok((await outcomes).every(({ status }) => status === 'rejected'));
     await setImmediate();
@@ -182,28 +181,35 @@ test('refused cancels that are sent again alone, in turn, leave no timer that ke
 });
 
 for (const method of ['cancel', 'list'] as const) {
-  test(`calls of ${method} in one pass of the event loop share a statement, and calls during that statement share the next one`, async () => {
+  test(`calls of ${method} in one pass of the event loop share a statement, and calls during that statement share the next one`, async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
     const { store, asked } = heldPool();
     const first = [store[method](1n), store[method](2n)];
-    await until(() => asked.length === 1);
-    const second = [store[method](1n), store[method](2n)];
+    await setImmediate();
+    const second = [store[method](1n)];
+    await setImmediate();
+    second.push(store[method](2n));
+    await setImmediate();
+    assert.equal(asked.length, 1);
     asked[0]?.resolve({ rows: [] });
     await Promise.all(first);
-    await until(() => asked.length === 2);
+    await setImmediate();
     asked[1]?.resolve({ rows: [] });
     await Promise.all(second);
     await setImmediate();
     assert.equal(asked.length, 2);
   });
 
-  test(`a ${method} without a reply delays the next one only briefly, and fails alone`, async () => {
+  test(`a ${method} without a reply delays the next one by only 25 ms, and fails alone`, async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
     const { store, asked } = heldPool();
     const lost = store[method](1n);
-    await until(() => asked.length === 1);
+    await setImmediate();
     const next = store[method](2n);
-    await until(() => asked.length === 2);
+    t.mock.timers.tick(25);
+    await setImmediate();
     asked[0]?.reject(new Error('lost'));
-    await assert.rejects(lost, /lost/);
+    await assert.rejects(async () => lost, /lost/);
     asked[1]?.resolve({ rows: [] });
     await next;
   });
