@@ -1,18 +1,13 @@
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { missingEngine, startEngine } from '../../support/postgres-server.js';
-import { skip as skipRedis, startRedis } from '../../support/redis-server.js';
+import { test } from 'node:test';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { until } from '../../support/until.js';
 import { issueKey, startServer } from '../support/program.js';
 import { type Client, connectFrom, KEYED, KEYLESS } from './support/client.js';
 
-const withFiles = (most: number) => ['sh', '-c', `ulimit -n ${most}; exec "$0" "$@"`];
-
 test('if file descriptors run short, the server closes the oldest connections without a valid key, and serves customers', async (t) => {
   const cwd = temporaryDirectory();
-  const options = { cwd, under: withFiles(160) };
+  const options = { cwd, under: ['sh', '-c', 'ulimit -n 160; exec "$0" "$@"'] };
   const server = await startServer(t, options, '--no-sample', '--max-connections-per-address', '0');
   const { key } = await issueKey(cwd, 'business');
   const port = Number(new URL(server.url).port);
@@ -44,28 +39,3 @@ test('STORE_ORDERS_MAX_CONNECTIONS_PER_ADDRESS limits the connections of an addr
   const clients = await Promise.all(Array.from({ length: 5 }, () => connectFrom(port)));
   await until(() => clients.filter((client) => client.isClosed()).length === 3);
 });
-
-const skip = missingEngine || skipRedis;
-const engine = skip ? undefined : await startEngine();
-const redis = skip ? undefined : await startRedis();
-after(() => redis?.stop());
-
-for (const workers of ['1', '2']) {
-  test(`with ${workers} workers, the server is ready after floods of more connections than it may have open files`, {
-    skip,
-  }, async (t) => {
-    const env = { DATABASE_URL: engine?.url ?? '', REDIS_URL: `redis://127.0.0.1:${redis?.port}` };
-    const options = { cwd: temporaryDirectory(), env, under: withFiles(100) };
-    const server = await startServer(t, options, '--workers', workers);
-    const url = new URL('/readyz', server.url);
-    for (let floods = 0; floods < 2; floods++) {
-      const clients = await Promise.all(Array.from({ length: 300 }, () => connectFrom(Number(url.port))));
-      await sleep(500);
-      for (const { socket } of clients) socket.destroy();
-    }
-    const isReady = async () => (await fetch(url, { signal: AbortSignal.timeout(5_000) })).ok;
-    // A worker may need a moment to notice that the connections of the flood are closed.
-    await until(() => isReady().catch(() => false));
-    assert.equal(await server.stop('SIGTERM'), 0);
-  });
-}
