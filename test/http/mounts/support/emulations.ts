@@ -36,15 +36,13 @@ export const EMULATIONS = {
   'serverless-http': (listener: Listener) => gateway(serverless(listener)),
 
   'light-my-request': (listener: Listener) => async (request: Request) => {
-    const { method } = Object(request);
     const payload = Buffer.from(await request.arrayBuffer());
-    const { statusCode, headers, rawPayload } = await inject(listener, { method, ...wordsOf(request), payload }).end();
+    const { statusCode, headers, rawPayload } = await inject(listener, { ...wordsOf(request), payload }).end();
     return responseOf(statusCode, headers, rawPayload);
   },
 
   'node-mocks-http': (listener: Listener) => async (request: Request) => {
-    const { method } = Object(request);
-    const mock = createRequest<IncomingMessage>({ method, ...wordsOf(request) });
+    const mock = createRequest<IncomingMessage>(wordsOf(request));
     const response = createResponse({ eventEmitter: EventEmitter, req: mock });
     const ended = once(response, 'end');
     listener(mock, response);
@@ -61,15 +59,16 @@ export const EMULATIONS = {
   },
 
   'node-mock-http': (listener: Listener) => async (request: Request) => {
-    const { method, url } = request;
-    const { headers } = wordsOf(request);
-    return fetchNodeRequestHandler(listener, url, { method, headers, body: await request.text() });
+    const { method, headers } = wordsOf(request);
+    return fetchNodeRequestHandler(listener, request.url, { method, headers, body: await request.text() });
   },
 } as const satisfies Readonly<Record<string, (listener: Listener) => Answer>>;
 
 function wordsOf(request: Request) {
   const { pathname, search } = new URL(request.url);
-  return { url: pathname + search, headers: Object.fromEntries(request.headers) };
+  // The emulations declare their methods as names, not as any text.
+  const { method } = Object(request);
+  return { method, url: pathname + search, headers: Object.fromEntries(request.headers) };
 }
 
 function responseOf(status: number, fields: object, body: Uint8Array): Response {
