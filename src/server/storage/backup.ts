@@ -37,7 +37,7 @@ export function withCopy(file: string, target: string, work: (copy: string) => C
       }
     });
     withUnmigratedFile(copy, (opened) => checkContents(opened, file), file);
-    // VACUUM INTO does not sync its file.
+    // SQLite does not promise that VACUUM INTO syncs its file.
     fsyncFile(copy, 'r+');
     return work(copy);
   } catch (error) {
