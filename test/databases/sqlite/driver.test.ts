@@ -12,31 +12,15 @@ function installOnly(t: TestContext, modules: Readonly<Record<string, unknown>>)
   });
 }
 
-/** Creates a driver's class that opens nothing, and only records the file and the driver's name. */
-function driver(name: string) {
-  return class {
-    readonly opened: string;
-    constructor(file: string) {
-      this.opened = `${file} by ${name}`;
-    }
-  };
-}
-
-function openedBy(file: string): unknown {
-  return Reflect.get(openSqliteDatabase(file), 'opened');
-}
+class OwnDriver {}
+class Libsql {}
 
 test("Node's own driver is preferred to libsql", (t) => {
-  const modules: Record<string, unknown> = {
-    'node:sqlite': { DatabaseSync: driver('node:sqlite') },
-    libsql: driver('libsql'),
-  };
+  const modules: Record<string, unknown> = { 'node:sqlite': { DatabaseSync: OwnDriver }, libsql: Libsql };
   installOnly(t, modules);
-  for (const name of Object.keys(modules)) {
-    const file = temporaryFile();
-    assert.equal(openedBy(file), `${file} by ${name}`);
-    delete modules[name];
-  }
+  assert.ok(openSqliteDatabase(temporaryFile()) instanceof OwnDriver);
+  delete modules['node:sqlite'];
+  assert.ok(openSqliteDatabase(temporaryFile()) instanceof Libsql);
 });
 
 test('without a driver, the error names what to install', (t) => {
@@ -52,7 +36,7 @@ test('if a driver fails to open the file, its error is reported, and no other dr
       throw new Error(`cannot open ${file}`);
     }
   }
-  installOnly(t, { 'node:sqlite': { DatabaseSync: Failing }, libsql: driver('libsql') });
+  installOnly(t, { 'node:sqlite': { DatabaseSync: Failing }, libsql: Libsql });
   const file = temporaryFile();
   assert.throws(() => openSqliteDatabase(file), {
     name: 'SqliteFileError',
