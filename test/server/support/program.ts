@@ -147,14 +147,10 @@ export async function startServer(
 ): Promise<RunningServer> {
   const child = spawnProgram(['serve', '--port', '0', ...args], options);
   const exited = once(child, 'exit');
-  let stdout = '';
-  let stderr = '';
-  child.stdout?.setEncoding('utf8').on('data', (chunk) => {
-    stdout += chunk;
-  });
-  child.stderr?.setEncoding('utf8').on('data', (chunk) => {
-    stderr += chunk;
-  });
+  const printed = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name]?.setEncoding('utf8').on('data', (chunk) => (printed[name] += chunk));
+  }
   t.after(async () => {
     child.kill('SIGTERM');
     const late = setTimeout(() => child.kill('SIGKILL'), 5_000);
@@ -162,14 +158,14 @@ export async function startServer(
     clearTimeout(late);
   });
   const log = () =>
-    stdout
+    printed.stdout
       .split('\n')
       .slice(0, -1)
       .map((line) => JSON.parse(line));
   const listening = () => log().find(({ event }) => event === 'listening');
   await until(() => {
     const ended = child.exitCode ?? child.signalCode;
-    if (ended !== null) throw new Error(`the server ended with ${ended}: ${stderr}`);
+    if (ended !== null) throw new Error(`the server ended with ${ended}: ${printed.stderr}`);
     return listening() !== undefined;
   });
   const url = String(listening()?.url);
@@ -181,8 +177,8 @@ export async function startServer(
       log()
         .map(({ event }) => event)
         .filter((event) => event !== 'request'),
-    stdout: () => stdout,
-    stderr: () => stderr,
+    stdout: () => printed.stdout,
+    stderr: () => printed.stderr,
     get: (apiKey) => fetch(`${url}/store/orders`, { headers: { authorization: `Bearer ${apiKey}` } }),
     async stop(signal) {
       child.kill(signal);
