@@ -7,8 +7,7 @@ import { parseArgs } from 'node:util';
 import { root } from './support/root.js';
 
 // Builds the package, because the tests test `dist`. Then runs the tests (*.test.ts), the proofs
-// (*.proof.ts), or both, of the given folders or files. The tests need only Node.js. The proofs
-// need minutes, or other programs such as a database. At the end, prints what was not run and how
+// (*.proof.ts), or both, of the given folders or files. At the end, prints what was not run and how
 // to run it. This program finds the files itself, because neither Node.js 20 nor the shell of
 // Windows knows glob patterns.
 
@@ -17,10 +16,7 @@ const ENDINGS = {
   proofs: ['.proof.ts'],
   all: ['.test.ts', '.proof.ts'],
 } as const;
-/**
- * The maximum number of test files that run at the same time. With more files, tests would wait for
- * a free processor, and might exceed their time limits.
- */
+/** With more files at the same time, tests might exceed their time limits. */
 const MOST_AT_ONCE = 8;
 
 /** A skipped test, as test/skipped-reporter.mjs writes it. */
@@ -42,11 +38,7 @@ const files = testFiles(ENDINGS[set]);
 if (files.length === 0) throw new Error(`there are no tests of this kind in ${folders.join(', ')}`);
 const build = spawnSync(process.execPath, [join(root, '.ci/build.mjs')], { stdio: 'inherit' });
 if (build.status !== 0) process.exit(1);
-/**
- * Environment variables of the quick run. The quick run tests a fifth of the random inputs. If a
- * test starts a process or a server for each row of a table, the quick run tests a fifth of the
- * rows. Tests that kill a process again and again kill it only twice.
- */
+/** For the quick run, see `support/sampled.ts` and `support/rounds.ts`. */
 const QUICK = { STORE_ORDERS_QUICK: '1', STORE_ORDERS_ROUNDS: '2' };
 const timeLimit = new URL('./time-limit.mjs', import.meta.url).href;
 const results = mkdtempSync(join(tmpdir(), 'store-orders-tests-'));

@@ -62,7 +62,6 @@ const FACTORIES: Readonly<Record<string, Row>> = {
     wrong: [
       ['clock', { clock: {} }],
       ['clock', { clock: Date.now }],
-      ['maxAddresses', { maxAddresses: '5' }],
     ],
   },
   createMemoryOrderStore: { names: 'orders', accepts: [undefined] },
@@ -83,12 +82,7 @@ const FACTORIES: Readonly<Record<string, Row>> = {
       ['clientAddress', guard, () => new Response(), { clientAddress: 5 }],
     ],
   },
-  announcementFields: {
-    names: 'options|frobnicate',
-    accepts: [{}],
-    good: [{}],
-    wrong: [['deprecatedAt', { deprecatedAt: '2026-01-01' }]],
-  },
+  announcementFields: { names: 'options|frobnicate', accepts: [{}], good: [{}] },
   createOpenApiDocument: {
     names: 'options|frobnicate',
     accepts: [undefined, {}],

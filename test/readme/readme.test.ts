@@ -15,6 +15,11 @@ mkdirSync(join(root, '.cache'), { recursive: true });
 const folder = mkdtempSync(join(root, '.cache/readme-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
+/** Returns the paths of all files below a folder of the project. */
+function filesOf(folder: string): readonly string[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((file) => join(folder, file));
+}
+
 function start(name: string, code: string) {
   const file = join(folder, name);
   writeFileSync(file, code);
@@ -58,12 +63,10 @@ test('the README lists every subpath of the package', () => {
 });
 
 test('the examples in doc comments run without errors', async () => {
-  const examples = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+  const examples = filesOf('src')
     .filter((file) => file.endsWith('.ts'))
-    .flatMap((file) => [...readFileSync(join(root, 'src', file), 'utf8').matchAll(/^( *\* )```ts\n(.*?)^\1```$/gms)])
-    .map(([, margin = '', code = '']) =>
-      code.replaceAll(new RegExp(`^${margin.trimEnd().replace('*', '\\*')} ?`, 'gm'), ''),
-    )
+    .flatMap((file) => [...readFileSync(join(root, file), 'utf8').matchAll(/^ *\* ```ts\n(.*?)^ *\* ```$/gms)])
+    .map(([, code = '']) => code.replaceAll(/^ *\* ?/gm, ''))
     .filter((code) => code.includes('import '));
   assert.ok(examples.length >= 10, `${examples.length} examples`);
   for (const [index, code] of examples.entries()) {
@@ -73,15 +76,10 @@ test('the examples in doc comments run without errors', async () => {
   }
 });
 
-const roomPages = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
-  .filter((file) => file.endsWith('README.md'))
-  .map((file) => join('src', file));
-
+const roomPages = filesOf('src').filter((file) => file.endsWith('README.md'));
 const otherPages = ['README.md', 'SECURITY.md', 'bench/README.md', 'examples/README.md', 'test/README.md'];
 
-const testFiles = ['test', 'examples'].flatMap((folder) =>
-  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((file) => `/${folder}/${file}`),
-);
+const testFiles = ['test', 'examples'].flatMap(filesOf);
 
 for (const page of [...otherPages, ...roomPages]) {
   const text = readFileSync(join(root, page), 'utf8');
@@ -91,8 +89,10 @@ for (const page of [...otherPages, ...roomPages]) {
       assert.ok(existsSync(join(root, dirname(page), link)), link);
     }
     for (const [, name = ''] of text.matchAll(/`([\w./-]+\.(?:test|proof)\.ts)`/g)) {
-      const isFound = testFiles.some((file) => file.endsWith(`/${name}`));
-      assert.ok(isFound, name);
+      assert.ok(
+        testFiles.some((file) => `/${file}`.endsWith(`/${name}`)),
+        name,
+      );
     }
   });
 }

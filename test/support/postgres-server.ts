@@ -7,13 +7,11 @@ import { after } from 'node:test';
 import { promisify } from 'node:util';
 import pg from 'pg';
 
+/** Stops a server and removes its files as soon as its input ends. */
 const GUARD = 'read -r _; "$0" --pgdata "$1" --mode immediate stop; rm -rf "$2"';
 const DEBIAN = '/usr/lib/postgresql';
 
-/**
- * The folder that contains the PostgreSQL server's programs: the first such folder in PATH,
- * otherwise the newest version in Debian's folder. `undefined` if PostgreSQL is not installed.
- */
+/** The folder of the server's programs: the first one in PATH, or the newest version of Debian. */
 const programs = [...(process.env['PATH']?.split(':') ?? []), ...debianFolders()].find((folder) =>
   existsSync(join(folder, 'initdb')),
 );
@@ -33,10 +31,7 @@ export interface Engine {
   /** The options for `new pg.Pool()`. */
   readonly connection: { readonly host: string; readonly user: string };
   readonly url: string;
-  /**
-   * Returns a pool with a schema, which all connections of the pool use. By default, it is a new
-   * schema. The pool is closed when the server stops.
-   */
+  /** Returns a pool whose connections use a schema, by default a new one. `stop` closes the pool. */
   pool(options?: pg.PoolConfig & { readonly schema?: string }): pg.Pool;
   /** Returns the process id of the server. */
   pid(): string;
@@ -65,8 +60,7 @@ export async function startPostgres(...settings: readonly string[]): Promise<Eng
   if (account.uid !== undefined) chownSync(directory, account.uid, account.gid);
 
   async function run(program: string, ...operands: readonly string[]): Promise<void> {
-    // The working directory is set, because the program's account might be unable to read the
-    // directory of this process.
+    // The program's account might be unable to read the working directory of this process.
     await promisify(execFile)(join(programs ?? '', program), operands, { ...account, cwd: directory });
   }
   const control = (...operands: readonly string[]) => run('pg_ctl', '--pgdata', data, '--wait', ...operands);
@@ -75,7 +69,7 @@ export async function startPostgres(...settings: readonly string[]): Promise<Eng
     control('--log', join(directory, 'log'), '--options', options.map((o) => `-c '${o}'`).join(' '), 'start');
   const crash = () => control('--mode', 'immediate', 'stop');
 
-  // The guard is a shell whose input closes when this process ends. The shell then stops PostgreSQL.
+  // The input of the guard ends when this process ends, however that happens.
   const guard = spawn('sh', ['-c', GUARD, join(programs ?? '', 'pg_ctl'), data, directory], {
     ...account,
     cwd: '/',
