@@ -196,13 +196,14 @@ test('a key is banned when README.md says so', () => {
   assert.ok(README.includes(rule));
   const month = { name: 'month', quota: 1_000, windowMs: 30 * DAY };
   const large = createPlan({ name: 'large', policies: [month, { ...month, name: 'spare', quota: 2_000 }] });
+  const hasty = createPlan({ name: 'hasty', policies: [month], ban: { after: 4 } });
   for (const [plan, pauseMs, bannedAt] of [
     [PLANS.free, 0, 200 + 20],
     [PLANS.free, 100, 20 + 20],
     [large, 0, 1_000 + 20],
-    [large, 3_157, 20],
-    // At this pace only 19 refusals fall into a minute, so the key is never banned.
-    [large, 3_158, 0],
+    [hasty, 19_999, 4],
+    // At this pace only three refusals fall into a minute, so the key is never banned.
+    [hasty, 20_000, 0],
   ] as const) {
     const { clock, limiter } = start();
     while (limiter.take('key', plan).allowed);

@@ -23,8 +23,6 @@ const limiters: Readonly<Record<string, OpenRateLimiter>> = {
     const { clock, limiter } = start();
     return { limiter, advance: clock.advance };
   },
-  // This limiter behaves like one on a server. It responds in a later pass of the event loop, and
-  // the test cannot set its clock.
   'an asynchronous limiter whose clock the tests cannot set'() {
     const limiter = createMemoryLimiter();
     return {
