@@ -52,15 +52,14 @@ test('a million orders in PostgreSQL', { skip: missingEngine }, async (t) => {
     await put;
     const beyondBytes = peakBytes(server.pid) - baseBytes;
     assert.deepEqual([scan.orders(), scan.isAscending()], [MANY, true]);
-    t.diagnostic(
-      `memory: base ${mebibytes(baseBytes)}, list ${mebibytes(scan.bytes())}, beyond ${mebibytes(beyondBytes)}`,
-    );
+    const [base, list, beyond] = [baseBytes, scan.bytes(), beyondBytes].map(mebibytes);
+    t.diagnostic(`memory: base ${base}, list ${list}, beyond ${beyond}`);
     assert.ok(beyondBytes <= BEYOND_BASE, `the list took ${beyondBytes} more bytes than the baseline`);
     assert.ok(await isAtRest());
   });
 
   await t.test(
-    'if the database connection is lost while the client pauses, the list is cut off, and the next list is complete',
+    'if the connection is lost while the client pauses, the list is cut off, and the next one is complete',
     async () => {
       const response = await server.list();
       await until(async () => (await statesOf(admin)).includes('idle in transaction'));

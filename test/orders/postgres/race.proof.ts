@@ -76,12 +76,9 @@ test(`${STORES} stores cancel and ship ${PARTS * PART} orders correctly while Po
   const operations = histories.flat();
   const open = operations.filter(({ end }) => end === Infinity).length;
   const met = histories.filter(overlap).length;
-  const cancelled = operations.filter(({ answer }) => answer === 'cancelled').length;
   const ends = operations.map(({ end }) => end).filter((end) => end < Infinity);
   const backMs = upAgainMs.map((upMs) => Math.min(...ends.filter((end) => end > upMs)) - upMs);
-  t.diagnostic(
-    `${met} orders that two stores changed at once; ${cancelled} cancels acknowledged; ${open} attempts without a reply`,
-  );
+  t.diagnostic(`${met} orders that two stores changed at once; ${open} attempts without a reply`);
   t.diagnostic(`first reply after PostgreSQL was up again: ${spread(backMs)}`);
   assert.ok(met >= histories.length / 2, 'different stores changed the same order at the same time');
   assert.ok(open > 0, 'requests were interrupted');

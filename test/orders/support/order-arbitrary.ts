@@ -4,10 +4,7 @@ import type { OrderRecord } from 'store-orders';
 export const INT64_MIN = -(2n ** 63n);
 export const INT64_MAX = 2n ** 63n - 1n;
 
-/**
- * Ids at the limits of an int64, around zero, and around 2^53, above which not every integer is a
- * double.
- */
+/** Ids at the limits of an int64, around zero, and around 2^53, where a double becomes inexact. */
 export const EDGE_IDS = [INT64_MIN, -1n, 0n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, INT64_MAX];
 
 export const int64 = fc.oneof(fc.bigInt({ min: INT64_MIN, max: INT64_MAX }), fc.constantFrom(...EDGE_IDS));

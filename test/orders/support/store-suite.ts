@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { Order, OrderId, OrderInput, OwnedOrderStore } from 'store-orders';
 import { orderStoreSuite } from 'store-orders/testing';
 import { parseJson, serializeOrders } from '../../../src/orders/json.js';
-import { parseOrderRecord } from '../../../src/orders/record.js';
+import { toOrder, toOrderRecord } from '../../../src/orders/record.js';
 import { temporaryFile } from '../../support/temporary-file.js';
 import { INT64_MAX, orderRecord } from './order-arbitrary.js';
 
@@ -142,19 +142,8 @@ export function testOrderStore(name: string, open: (file: string) => OwnedOrderS
 
 async function listed(store: OwnedOrderStore): Promise<readonly Order[]> {
   const list = await store.list();
-  return Symbol.asyncIterator in list ? readPages(list) : list;
-}
-
-/** Returns the orders of a list that a store has serialised. */
-export async function readPages(pages: AsyncIterable<string | Uint8Array>): Promise<readonly Order[]> {
-  const values = parseJson(await textOf(pages));
-  assert.ok(Array.isArray(values));
-  return values.map((value) => {
-    const record = parseOrderRecord(value);
-    assert.ok('id' in record);
-    const { status: _, ...order } = record;
-    return order;
-  });
+  if (!(Symbol.asyncIterator in list)) return list;
+  return Array.from(Object(parseJson(await textOf(list))), (order: OrderInput) => toOrder(toOrderRecord(order)));
 }
 
 /** Returns all pages as one JSON array. */

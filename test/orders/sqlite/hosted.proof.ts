@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { existsSync, renameSync } from 'node:fs';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { openSqliteDatabase, openSqliteOrderStore } from 'store-orders/sqlite';
+import type { Step } from '../../durability/support/cancelling-process.js';
 import { temporaryFile } from '../../support/temporary-file.js';
 import { until } from '../../support/until.js';
-import { readPages, textOf } from '../support/store-suite.js';
+import { textOf } from '../support/store-suite.js';
 
 const MANY = 12_000;
 const many = Array.from({ length: MANY }, (_, index) => ({ id: 2 * index, petId: index % 90 }));
@@ -25,11 +29,10 @@ test('a long list is read from one snapshot, without orders that are put meanwhi
       yield page;
       if (++pages >= 10) continue;
       await store.put([{ id: 20_000 + 2 * pages + 1 }, { id: 4 * MANY + pages }]);
-      assert.equal((await readPages(await store.list())).length, MANY + 2 * pages);
+      assert.equal(JSON.parse(await textOf(await store.list())).length, MANY + 2 * pages);
     }
   }
-  const expected = many.map(({ id, petId }) => ({ id: BigInt(id), petId: BigInt(petId) }));
-  assert.deepEqual(await readPages(readAndPut()), expected);
+  assert.equal(await textOf(readAndPut()), JSON.stringify(many));
 });
 
 test('while another connection holds the write lock, cancels wait and lists do not', async (t) => {
@@ -77,4 +80,20 @@ test('a list that ends because the file was moved away keeps no snapshot after t
   t.after(() => other.close());
   const checkpoint = other.prepare('PRAGMA wal_checkpoint(TRUNCATE)');
   await until(() => Object(checkpoint.get())['busy'] === 0);
+});
+
+test('of two processes that open the same new file, one puts the orders, and each order is cancelled by only one', async () => {
+  const program = join(import.meta.dirname, '../../durability/support/cancelling-process.ts');
+  const steps: readonly Step[] = [{ put: [0, 100] }, { cancel: [0, 100], atOnce: 4 }];
+  for (let round = 0; round < 5; round++) {
+    const operands = ['--import', 'tsx', program, temporaryFile(), JSON.stringify(steps)];
+    const outputs = [1, 2].map(() => text(spawn(process.execPath, operands).stdout));
+    const lines = (await Promise.all(outputs)).join('').trim().split('\n').sort();
+    const outcomes = ['already_cancelled', 'cancelled', 'exists', 'stored'];
+    assert.deepEqual(
+      lines.map((line) => line.split(' ')[0]),
+      outcomes.flatMap((outcome) => Array(100).fill(outcome)),
+    );
+    assert.equal(new Set(lines).size, 400);
+  }
 });
