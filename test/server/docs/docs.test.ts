@@ -1,50 +1,37 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { createMemoryLimiter, createMemoryOrderStore, PLANS } from 'store-orders';
+import { PLANS } from 'store-orders';
 import { createOpenApiDocument, serializeOpenApiDocument } from 'store-orders/openapi';
-import { createOrderServer } from 'store-orders/server';
-import { listenOnFreePort } from '../../support/listen.js';
-import { temporaryDirectory } from '../../support/temporary-file.js';
-import { run } from '../support/program.js';
+import { listen } from '../listener/support/order-server.js';
+import { programIn } from '../support/program.js';
 
 function textOf(html: string): string {
   const text = html.replace(/<[^>]+>/g, '');
   return text.replaceAll('&quot;', '"').replaceAll('&lt;', '<').replaceAll('&amp;', '&');
 }
 
-async function listen(t: TestContext, basePath?: string): Promise<string> {
-  const server = createOrderServer({
-    store: createMemoryOrderStore(),
-    limiter: createMemoryLimiter(),
-    authenticate: () => undefined,
-    basePath,
-  });
-  const port = await listenOnFreePort(server);
-  t.after(() => server.drain(0));
-  return `http://127.0.0.1:${port}`;
+async function pageText(t: TestContext): Promise<string> {
+  const { origin } = await listen(t);
+  return (await fetch(`${origin}/docs`)).text();
 }
 
 test('the server and the command "openapi" return the same OpenAPI document for the same base path', async (t) => {
-  const expected = serializeOpenApiDocument(createOpenApiDocument({ basePath: '/shop/v1' }));
-  const origin = await listen(t, '/shop/v1');
+  const basePath = '/shop/v1';
+  const expected = serializeOpenApiDocument(createOpenApiDocument({ basePath }));
+  const { origin } = await listen(t, { basePath });
   const response = await fetch(`${origin}/openapi.json`);
   assert.equal(response.headers.get('content-type'), 'application/json');
   assert.equal(await response.text(), expected);
   assert.match(await (await fetch(`${origin}/docs`)).text(), /data-base-path="\/shop\/v1"/);
 
-  const cwd = temporaryDirectory();
-  assert.equal((await run(['openapi', '--base-path', '/shop/v1'], { cwd })).stdout, `${expected}\n`);
-  assert.equal(
-    (await run(['openapi', '--json'], { cwd })).stdout,
-    `${serializeOpenApiDocument(createOpenApiDocument())}\n`,
-  );
-  const wrong = await run(['openapi', '--base-path', 'v1'], { cwd });
-  assert.deepEqual([wrong.code, wrong.stdout], [2, '']);
-  assert.match(wrong.stderr, /--base-path/);
+  const { output, misuse } = programIn();
+  assert.equal(await output(`openapi --base-path ${basePath}`), `${expected}\n`);
+  assert.equal(await output('openapi --json'), `${serializeOpenApiDocument(createOpenApiDocument())}\n`);
+  assert.match(await misuse('openapi --base-path v1'), /--base-path/);
 });
 
 test('the documentation page and all its resources come from one origin, with a strict Content-Security-Policy', async (t) => {
-  const origin = await listen(t);
+  const { origin } = await listen(t);
   const seen = new Set<string>();
   const visit = async (url: URL) => {
     if (seen.has(url.pathname)) return;
@@ -69,31 +56,34 @@ test('the documentation page and all its resources come from one origin, with a 
   assert.ok(seen.has('/openapi.json') && seen.has('/docs/orders/json.js') && seen.has('/docs/base.css'));
 });
 
-test('a request for a documentation file gets a 304 if the file is unchanged; HEAD gets no body, and other methods get a 405', async (t) => {
-  const origin = await listen(t);
+test('a request for a documentation file gets a 304 if the file is unchanged; HEAD gets its length, and other methods get a 405', async (t) => {
+  const { origin } = await listen(t);
   for (const path of ['/openapi.json', '/docs/base.css', '/docs?from=a-link']) {
-    const plain = { 'Accept-Encoding': 'identity' };
-    const first = await fetch(origin + path, { headers: plain });
-    const etag = first.headers.get('etag') ?? '';
-    assert.match(etag, /^"[\w-]{22}"$/);
+    const ask = (method = 'GET', fields = {}) =>
+      fetch(origin + path, { method, headers: { 'Accept-Encoding': 'identity', ...fields } });
+    const first = await ask();
+    const [etag, length] = ['etag', 'content-length'].map((name) => first.headers.get(name) ?? '');
+    assert.match(etag ?? '', /^"[\w-]{22}"$/);
     assert.equal(first.headers.get('cache-control'), 'no-cache');
-    const length = `${(await first.arrayBuffer()).byteLength}`;
-    assert.equal(first.headers.get('content-length'), length);
-    for (const tags of [etag, `"other", W/${etag}`]) {
-      const again = await fetch(origin + path, { headers: { ...plain, 'If-None-Match': tags } });
-      assert.deepEqual([again.status, again.headers.get('etag'), await again.text()], [304, etag, ''], tags);
+    assert.equal(`${(await first.arrayBuffer()).byteLength}`, length);
+    for (const [tags, status] of [
+      [etag, 304],
+      [`"other", W/${etag}`, 304],
+      ['"other"', 200],
+    ] as const) {
+      const again = await ask('GET', { 'If-None-Match': tags });
+      assert.deepEqual([again.status, again.headers.get('etag')], [status, etag], tags);
     }
-    assert.equal((await fetch(origin + path, { headers: { ...plain, 'If-None-Match': '"other"' } })).status, 200);
-    const head = await fetch(origin + path, { method: 'HEAD', headers: plain });
-    assert.deepEqual([head.status, head.headers.get('content-length'), await head.text()], [200, length, '']);
-    const post = await fetch(origin + path, { method: 'POST' });
+    const head = await ask('HEAD');
+    assert.deepEqual([head.status, head.headers.get('content-length')], [200, length]);
+    const post = await ask('POST');
     assert.deepEqual([post.status, post.headers.get('allow')], [405, 'GET, HEAD']);
   }
 });
 
 test('the documentation page has every field, header field, plan, response and error code of the OpenAPI document', async (t) => {
   const { components } = createOpenApiDocument();
-  const page = await (await fetch(`${await listen(t)}/docs`)).text();
+  const page = await pageText(t);
   const expected: unknown[] = Object.values(PLANS).map(({ name }) => name);
   for (const [name, header] of Object.entries(components.headers)) {
     if (/RateLimit|Retry-After/.test(name)) expected.push(name, Object(header).description);
@@ -117,7 +107,7 @@ test('the documentation page has every field, header field, plan, response and e
 });
 
 test('before each retry, the retry sample waits for Retry-After or a doubling pause, whichever is longer; finally, it gives up', async (t) => {
-  const page = await (await fetch(`${await listen(t)}/docs`)).text();
+  const page = await pageText(t);
   const [, sample = ''] = /aria-label="Wait and retry in JavaScript">([\s\S]*?)<\/pre>/.exec(page) ?? [];
   const waits: number[] = [];
   const send = async (replies: readonly Response[]): Promise<Response> => {

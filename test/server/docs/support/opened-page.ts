@@ -1,15 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, suite, type TestContext } from 'node:test';
-import {
-  createMemoryLimiter,
-  createMemoryOrderStore,
-  createPlan,
-  type OrderStore,
-  perDay,
-  perMinute,
-} from 'store-orders';
-import { createOrderServer } from 'store-orders/server';
-import { listenOnFreePort } from '../../../support/listen.js';
+import { createMemoryOrderStore, createPlan, type OrderStore, perDay, perMinute } from 'store-orders';
+import { listen } from '../../listener/support/order-server.js';
 import { type Browser, type ContextOptions, launch, type Page, withoutBrowser } from './browser.js';
 
 export const DESKTOP: ContextOptions = {
@@ -65,13 +57,10 @@ async function openPage(
   list?: OrderStore['list'],
 ): Promise<OpenedPage> {
   const store = createMemoryOrderStore(ORDERS);
-  const server = createOrderServer({
+  const { origin } = await listen(t, {
     store: { ...store, list: list ?? store.list },
-    limiter: createMemoryLimiter(),
     authenticate: (apiKey) => (apiKey.startsWith('key-') ? { id: apiKey, plan: PLAN } : undefined),
   });
-  const port = await listenOnFreePort(server);
-  const origin = `http://127.0.0.1:${port}`;
   const context = await browser.newContext(options);
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);
   const page = await context.newPage();
@@ -87,7 +76,6 @@ async function openPage(
   });
   t.after(async () => {
     await context.close();
-    await server.drain(0);
     assert.deepEqual(complaints, []);
   });
   await page.clock.install();
