@@ -18,10 +18,7 @@ async function copySample(page: Page, operation: 'listOrders' | 'cancelOrder', l
   return page.evaluate<string>('navigator.clipboard.readText()');
 }
 
-/**
- * For each language, the command that runs its sample. The last parameter is the file of the
- * sample.
- */
+/** The command that runs the sample of a language. The last parameter is the sample's file. */
 const PROGRAMS: Readonly<Record<string, readonly [program: string, ...parameters: string[]]>> = {
   curl: ['sh', 'sample.sh'],
   JavaScript: [process.execPath, 'sample.mjs'],

@@ -1,6 +1,17 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type TestContext, test } from 'node:test';
+import {
+  createMemoryLimiter,
+  createMemoryOrderStore,
+  createOrderService,
+  createPlan,
+  PLANS,
+  perDay,
+  perMinute,
+} from 'store-orders';
+import { createManualClock } from 'store-orders/testing';
+import { createMetrics } from '../../../src/server/metrics/metrics.js';
 import { createMetricsServer } from '../../../src/server/metrics/metrics-server.js';
 import { open, readText } from '../../http/support/raw-socket.js';
 import { listenOnFreePort } from '../../support/listen.js';
@@ -46,8 +57,6 @@ test('/metrics on its own port counts what the diagnostics channels report, in t
   assert.match(text, /\nstore_orders_commit_writes_sum [1-9]/);
   assert.match(text, /\nprocess_resident_memory_bytes [1-9]/);
   assert.doesNotMatch(text, /store_orders_limiter_mode/, 'without Redis');
-  assert.equal(await server.stop('SIGTERM'), 0);
-  await assert.rejects(fetch(url), 'the metrics port closes with the server');
 });
 
 test('/metrics reports the mode `local` if Redis cannot be reached when the server starts', async (t) => {
@@ -100,4 +109,34 @@ test('the metrics port closes a connection after one response, reads no further 
   collected.resolve('all\n');
   for (const text of await Promise.all(sockets.map(readText))) assert.match(text, /^HTTP\/1\.1 200 .*all\n$/s);
   assert.equal(calls, 4);
+});
+
+test('/metrics does not grow with thousands of different ids, keys, paths, methods and addresses', async () => {
+  const metrics = createMetrics({ database: () => 'ok' }, () => 'shared');
+  const clock = createManualClock();
+  const oneADay = createPlan({ name: 'one', policies: [perDay(1)] });
+  const { respond } = createOrderService({
+    store: createMemoryOrderStore([{ id: 1 }]),
+    limiter: createMemoryLimiter({ clock, maxAddresses: 1_000 }),
+    addressPlan: createPlan({ name: 'address', partition: 'address', policies: [perMinute(6)] }),
+    authenticate: (apiKey) => {
+      if (apiKey.startsWith('unknown')) return undefined;
+      return { id: apiKey, plan: apiKey === 'busy' ? oneADay : PLANS.free };
+    },
+  });
+  /** Sends requests, and returns the names and labels of all series in the metrics. */
+  async function seriesAfter(from: number, to: number): Promise<readonly string[]> {
+    for (let n = from; n < to; n++) {
+      clock.advance(1);
+      const key = ['busy', `unknown${n}`][n % 10] ?? `k${n}`;
+      const rawHeaders = ['Authorization', `Bearer ${key}`, 'X-Request-Id', `id-${n}`];
+      const url = n % 5 === 0 ? `/${n}` : `/v1/store/orders${n % 3 === 0 ? `/${n}` : ''}`;
+      await respond({ method: n % 3 === 0 ? 'DELETE' : `M${n}`, url, rawHeaders }, `10.0.${n % 100}.1`);
+    }
+    const lines = (await metrics()).split('\n');
+    return lines.map((line) => line.replace(/ \S+$/, '')).sort();
+  }
+  // The first requests have every possible outcome.
+  const series = await seriesAfter(0, 4_000);
+  assert.deepEqual(await seriesAfter(4_000, 8_000), series);
 });

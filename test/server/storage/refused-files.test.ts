@@ -79,12 +79,6 @@ for (const [index, [name, says, make]] of FILES.entries()) {
   });
 }
 
-test('a database file without tables is accepted as a new database', async () => {
-  const { cwd, json } = programIn();
-  exec(join(cwd, 'store-orders.db'), 'PRAGMA user_version = 1', 'PRAGMA user_version = 0');
-  assert.deepEqual(await json('keys list'), []);
-});
-
 test('a migration that fails midway leaves the file unchanged', async () => {
   const { cwd, failure } = programIn();
   exec(

@@ -16,17 +16,11 @@ interface Locator {
   getAttribute(name: string): Promise<string | null>;
 }
 
-interface Message {
-  type(): string;
-  text(): string;
-  location(): { readonly url: string };
-}
-
 export interface Page {
   goto(url: string): Promise<unknown>;
   locator(selector: string): Locator;
   evaluate<T>(expression: string): Promise<T>;
-  on(event: 'console', listener: (message: Message) => void): void;
+  on(event: 'console', listener: (message: { type(): string; text(): string }) => void): void;
   on(event: 'pageerror', listener: (error: Error) => void): void;
   on(event: 'request', listener: (request: { url(): string }) => void): void;
   screenshot(options: { readonly path: string }): Promise<unknown>;
