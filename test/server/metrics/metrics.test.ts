@@ -91,7 +91,9 @@ test('the metrics port has only GET and HEAD /metrics, and its errors are Error 
   }
 });
 
-test('the metrics port closes a connection after one response, reads no further request from it, and accepts four at a time', async (t) => {
+test('the metrics port closes a connection after one response, reads no further request from it, and accepts four at a time', {
+  timeout: 60_000,
+}, async (t) => {
   let calls = 0;
   const collected = createDeferred<string>();
   const port = await listen(t, () => {
