@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { createMemoryOrderStore, type OrderInput } from 'store-orders';
+import { createMemoryOrderStore } from 'store-orders';
 import { parseOrderRecord } from '../../src/orders/record.js';
 import { INT64_MAX, INT64_MIN, orderRecord } from './support/order-arbitrary.js';
 
@@ -96,14 +96,12 @@ test('a shipDate is rejected if it is not a date-time, or if its day or time doe
   }
 });
 
-test('if an order is invalid, the error of createMemoryOrderStore names the order and the field', () => {
-  const noOrder: OrderInput = JSON.parse('null');
-  assert.throws(() => createMemoryOrderStore([{ id: 5n, quantity: 0.5 }]), {
-    name: 'TypeError',
-    message: `order 5: quantity ${SAFE}`,
-  });
-  assert.throws(() => createMemoryOrderStore([noOrder]), {
-    name: 'TypeError',
-    message: 'order undefined: the record must be an object',
-  });
+test('createMemoryOrderStore throws if an order is invalid or two have the same id, and names the order', () => {
+  for (const [name, message, ...orders] of [
+    ['TypeError', `order 5: quantity ${SAFE}`, { id: 5n, quantity: 0.5 }],
+    ['TypeError', 'order undefined: the record must be an object', null],
+    ['RangeError', 'orders: the id 1 appears twice', { id: 1n }, { id: 1 }],
+  ]) {
+    assert.throws(() => createMemoryOrderStore(Object(orders)), { name, message });
+  }
 });

@@ -41,10 +41,3 @@ test('the order store in memory is synchronous, without promises', () => {
   assert.deepEqual(store.get(1n), { id: 1n, status: 'cancelled' });
   assert.equal(store.close(), undefined);
 });
-
-test('createMemoryOrderStore throws if two of the orders have the same id', () => {
-  assert.throws(() => createMemoryOrderStore([{ id: 1n }, { id: 1 }]), {
-    name: 'RangeError',
-    message: 'orders: the id 1 appears twice',
-  });
-});
