@@ -68,9 +68,9 @@ export interface ListReader {
 }
 
 /**
- * Creates a reader of the list. A handle has one snapshot at a time, so each reading needs its own.
- * The handle is kept for a later reading, because libsql closes a file only after all statements of
- * its handle have been garbage-collected.
+ * Creates a reader of the list. A handle has one snapshot at a time, so each reading has its own
+ * handle. Handles are reused, because libsql keeps the file of a discarded handle open until its
+ * statements are garbage-collected.
  */
 export function createListReader({ database, openAnother }: Host): ListReader {
   const selectRevision = prepare(database, SELECT_REVISION);

@@ -9,7 +9,7 @@ export interface Command {
   readonly name: string;
   /** What the command does. The list of commands shows only the first sentence. */
   readonly summary: string;
-  /** The name of the operand. It is required. Absent if the command takes none. */
+  /** The name of the required operand. Absent if the command takes none. */
   readonly operand?: string;
   /** The options, by name without dashes. Every command also has `--help` and `--json`. */
   readonly options: Readonly<Record<string, CommandOption>>;

@@ -4,7 +4,7 @@ import type { KeyState } from '../../limits/limiter.js';
 import type { StatefulLimiter } from '../../limits/memory/limiter.js';
 import type { SavedQuotas } from './table.js';
 
-/** Returns the table. It is absent only in PostgreSQL, and the settings then name a Redis server. */
+/** Returns the table. It is absent only with PostgreSQL, where Redis counts the quotas instead. */
 export function requireTable<Table>(quotas: Table | undefined): Table {
   if (quotas === undefined) throw new TypeError('the storage has no table of quotas');
   return quotas;

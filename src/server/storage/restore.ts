@@ -34,9 +34,10 @@ export function restore(backup: string, file: string): CommandResult {
 
 /**
  * Removes the log and the journal of the old database, because SQLite would apply them to the new
- * one. Unless the old database is damaged or has a foreign journal, SQLite applies them to it
- * first, so that it is complete if the restore is interrupted. Returns `false` if the database is
- * in use. If it belongs to another program, throws an error that calls it `name`.
+ * one. SQLite first applies them to the old one, so that no change is lost if the restore is
+ * interrupted. This step is skipped if the old database is damaged or has a foreign journal.
+ * Returns `false` if the old database is in use. Throws an error that calls it `name` if it belongs
+ * to another program.
  */
 function endLog(file: string, name: string): boolean {
   if (existsSync(file) && !hasForeignJournal(file)) {

@@ -104,7 +104,7 @@ function openInWorkers(name: string, isNew: boolean): ServerStorage {
   function check(): void {
     if (bytes > 0) {
       withUnmigratedFile(name, ({ database }) => {
-        // A list from a damaged page may be wrong.
+        // SQLite may read a damaged page without an error, and the list would be wrong.
         if (bytes <= LARGEST_CHECKED_BYTES) checkIntegrity(database, name);
       });
     }
