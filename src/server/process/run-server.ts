@@ -6,7 +6,7 @@ import { baseAddress, isLoopback, localAddress } from '../listener/base-url.js';
 import { createOrderServer } from '../listener/server.js';
 import type { Log } from '../log/log.js';
 import { onReplies } from '../log/replies.js';
-import { openCounting } from '../quotas/backend.js';
+import { openQuotaBackend } from '../quotas/backend.js';
 import { discard, IN_MEMORY } from '../storage/sqlite.js';
 import type { ServerStorage } from '../storage/storage.js';
 import { greet } from './greet.js';
@@ -48,14 +48,14 @@ export async function runServer(
 
   async function serve(): Promise<void> {
     const metricsModule = metricsPort === undefined ? undefined : await loadMetrics();
-    const counting = await openCounting(settings.redisUrl, data.quotas, log);
-    cleanUps.push(counting.close);
-    const backends = { database: data.state, quotas: counting.state };
-    const metrics = metricsModule?.createMetrics(backends, counting.mode);
+    const quotaBackend = await openQuotaBackend(settings.redisUrl, data.quotas, log);
+    cleanUps.push(quotaBackend.close);
+    const backends = { database: data.state, quotas: quotaBackend.state };
+    const metrics = metricsModule?.createMetrics(backends, quotaBackend.mode);
 
     const server = createOrderServer({
       store: data.orders,
-      limiter: counting.limiter,
+      limiter: quotaBackend.limiter,
       authenticate: data.keys.authenticate,
       isKnownKey: data.keys.isKnownKey,
       basePath: settings.basePath,

@@ -10,7 +10,7 @@ import { requireTable, withSavedQuotas } from './saved-quotas.js';
 import type { SavedQuotas } from './table.js';
 
 /** Where a server's quotas are counted: in this process or in Redis. */
-interface Counting {
+interface QuotaBackend {
   readonly limiter: RateLimiter;
   /** Returns the mode of the Redis limiter. Absent when quotas are counted in this process. */
   readonly mode?: () => LimiterMode;
@@ -23,11 +23,11 @@ interface Counting {
  * Counts quotas in Redis if `address` is given, otherwise in this process. Rejects if
  * the saved quotas cannot be read, or if the Redis driver is not installed.
  */
-export function openCounting(
+export function openQuotaBackend(
   address: RedisAddress | undefined,
   quotas: SavedQuotas | undefined,
   log: Log,
-): Promise<Counting> {
+): Promise<QuotaBackend> {
   return address === undefined ? countInMemory(quotas, log) : countInRedis(address, log);
 }
 
@@ -37,7 +37,7 @@ const SAVE_EVERY_MS = 500;
  * Counts in this process and saves the counts to the storage, so that a restart does not refill a
  * quota.
  */
-async function countInMemory(quotas: SavedQuotas | undefined, log: Log): Promise<Counting> {
+async function countInMemory(quotas: SavedQuotas | undefined, log: Log): Promise<QuotaBackend> {
   const clock = createSystemClock();
   const limiter = await withSavedQuotas(createStatefulLimiter({ clock }), clock, requireTable(quotas));
   /** Why the last save failed, if it did. The same failure is logged once. */
@@ -67,7 +67,7 @@ async function countInMemory(quotas: SavedQuotas | undefined, log: Log): Promise
  * Counts in Redis, together with all other servers. While Redis fails, even at the start, counts in
  * this process only.
  */
-async function countInRedis(address: RedisAddress, log: Log): Promise<Counting> {
+async function countInRedis(address: RedisAddress, log: Log): Promise<QuotaBackend> {
   // Redis is imported here, so that a server that counts in memory starts sooner.
   const [{ createRedisLimiter }, { connectRedis }] = await Promise.all([
     import('../../limits/redis/limiter.js'),

@@ -7,7 +7,7 @@ import { openSqliteDatabase } from 'store-orders/sqlite';
 import { createManualClock } from 'store-orders/testing';
 import { createStatefulLimiter } from '../../../dist/limits/memory/limiter.js';
 import type { Log } from '../../../dist/server/log/log.js';
-import { openCounting } from '../../../dist/server/quotas/backend.js';
+import { openQuotaBackend } from '../../../dist/server/quotas/backend.js';
 import { withSavedQuotas } from '../../../dist/server/quotas/saved-quotas.js';
 import type { SavedQuotas } from '../../../dist/server/quotas/table.js';
 import { openSqliteStorage } from '../../../dist/server/storage/sqlite.js';
@@ -125,7 +125,7 @@ test('a server saves its quotas every half second, and logs a failure and its en
     await table.save(...states);
   };
   const log: Log = { event: report, error: report, request: () => {}, flush: () => {} };
-  const { limiter, close } = await openCounting(undefined, { ...table, save }, log);
+  const { limiter, close } = await openQuotaBackend(undefined, { ...table, save }, log);
   limiter.take('key_a', plan);
   for (let i = 0; i < 3; i++) {
     t.mock.timers.tick(500);
