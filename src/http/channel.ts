@@ -49,12 +49,12 @@ export const replies = channel(REPLY_CHANNEL);
 export function createFailureWarning() {
   const warnedOf = new Set<string>();
   return (error: unknown, operation: OperationName | undefined, apiKey: string | undefined): void => {
-    const failed = error instanceof HostFailure ? error.message : `${operation ?? 'the service'} failed`;
-    if (warnedOf.has(failed)) return;
-    warnedOf.add(failed);
+    const kind = error instanceof HostFailure ? error.message : `${operation ?? 'the service'} failed`;
+    if (warnedOf.has(kind)) return;
+    warnedOf.add(kind);
     // Some runtimes in which a fetch handler runs have no global `process`.
     globalThis.process?.emitWarning?.(
-      `${failed}: ${describe(hostErrorOf(error), apiKey)}. Further failures of this kind are not shown here. To receive ` +
+      `${kind}: ${describe(hostErrorOf(error), apiKey)}. Further failures of this kind are not shown here. To receive ` +
         `each with its error, subscribe to the diagnostics channel "${REPLY_CHANNEL}".`,
       'StoreOrdersWarning',
     );

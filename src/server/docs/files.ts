@@ -56,10 +56,10 @@ function asset(type: string, path: string): DocsFile {
 
 /** Returns a file whose content is created at the first request, and then never changes. */
 function docsFile(type: string, content: () => Promise<string>): DocsFile {
-  let representations: Representations | undefined;
+  let select: Representations | undefined;
   return async (request) => {
-    representations ??= represent(type, await content());
-    return representations(request);
+    select ??= represent(type, await content());
+    return select(request);
   };
 }
 
