@@ -118,8 +118,9 @@ function serverDecisionOf(
 ): ServerDecision {
   const { policies } = request.plan;
   const numbers = Array.isArray(reply) ? reply.map(Number) : [];
-  if (numbers.length !== 2 + 2 * policies.length || !numbers.every(Number.isInteger)) {
-    throw new TypeError("send: returned something other than the script's reply");
+  const length = 2 + 2 * policies.length;
+  if (numbers.length !== length || !numbers.every(Number.isInteger)) {
+    throw new TypeError(`send: expected the server's reply, a list of ${length} integers`);
   }
   const [nowMs = 0, banEnd = 0] = numbers;
   const passes = banEnd === PASSES;
