@@ -9,7 +9,6 @@ import { withoutHosts } from '../support/installed.js';
 import { outerEnvironment } from '../support/outer-environment.js';
 import { missingEngine, startEngine } from '../support/postgres-server.js';
 import { startRedis, skip as withoutRedis } from '../support/redis-server.js';
-import { sampled } from '../support/sampled.js';
 import { examples, headers, pathOf, serve, serveExample } from './support/start.js';
 
 const files = readdirSync(examples).filter((name) => name.endsWith('.ts'));
@@ -70,7 +69,7 @@ suite('every example works', { concurrency: 2, skip: withoutHosts }, () => {
     });
   }
 
-  for (const file of sampled(servers)) {
+  for (const file of servers) {
     test(`examples/${file} serves both the orders and its own routes`, async (t) => {
       const origin = await serveExample(t, file);
       if (file !== 'http2.ts') return assertServesBoth(origin);
