@@ -22,7 +22,7 @@ export interface CommandOption {
   /** The placeholder of the value in the help text. Absent if the option takes no value. */
   readonly value?: string;
   readonly about: string;
-  /** Only shown in the help text. */
+  /** The default as the help text shows it. The command itself applies it. */
   readonly default?: string;
   /** The environment variable that has the same effect. */
   readonly env?: string;
@@ -59,7 +59,7 @@ export function parseCommand(
     options,
     ([name, { value }]) => [name, { type: value === undefined ? 'boolean' : 'string' }] as const,
   );
-  // With `strict`, Node.js would name a wrong option only in the text of an error.
+  // With `strict`, Node.js would throw its own messages, which suggest no similar option.
   const { positionals, tokens } = parseArgs({
     args: [...args],
     options: Object.fromEntries(types),

@@ -31,9 +31,11 @@ export async function importOrders(invocation: Invocation): Promise<CommandResul
   } catch {
     return failed(`cannot read ${name}; check that the file exists`);
   }
-  // The reader of the input gets its error. Before it reads, the error would end the process.
+  // Without a listener, an error before the first read would end the process. `readOrders` reports
+  // the error.
   input.on('error', () => {});
-  // This has no effect once the orders are being stored. A second signal ends the process.
+  // The first Ctrl-C ends the reading. It has no effect once everything has been read. The second
+  // ends the process.
   process.once('SIGINT', () => void input.destroy(new ImportMistake(undefined, 'interrupted')));
   const batches = readOrders(input.setEncoding('utf8'), format, statuses);
   return withStorage(invocation, (storage) => store(storage, name, batches, invocation.flags.has('replace')), {

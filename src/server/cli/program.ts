@@ -92,7 +92,8 @@ function helpResult(text: string): CommandResult {
 }
 
 function unknownCommand(typed: string, commands: readonly Command[]): Misuse {
-  // Also finds a command by its second word. For "list", the first such command is "orders list".
+  // A second word also finds its command. The commands are reversed, so that the first of several
+  // is suggested: for "list", "orders list".
   const names = new Map([...GROUPS.keys()].map((group) => [group, group]));
   for (const { name } of commands.toReversed()) names.set(name, name).set(name.split(' ')[1] ?? name, name);
   const meant = names.get(nearest(typed, names.keys()) ?? '');

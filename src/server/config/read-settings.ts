@@ -5,7 +5,7 @@ import { Misuse } from '../command-result.js';
 import { isSettingName, SETTING_NAMES, type SettingName, type Settings, settingsSchema } from './settings.js';
 
 export interface SettingSources {
-  /** The options of the command line, by name without dashes. One without a value is `true`. */
+  /** The command-line options, by name without dashes. An option without a value is `true`. */
   readonly flags: ReadonlyMap<string, string | true>;
   readonly environment: Readonly<Record<string, string | undefined>>;
 }

@@ -1,7 +1,7 @@
 import { type KeyPlan, parseKeyPlan } from './key-plan.js';
 
 export interface KeyRecord {
-  /** The public name of the key in logs, limiters and commands. */
+  /** Identifies the key in logs, limiters and commands. Unlike the key itself, it is not secret. */
   readonly id: string;
   readonly name?: string;
   readonly plan: KeyPlan;

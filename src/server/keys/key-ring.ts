@@ -35,7 +35,7 @@ export interface KeyReads {
 /** Writes the table of keys. A change is on disk before it is reported as done. */
 export interface KeyWrites {
   add(key: KeyRecord, digest: string): Promise<unknown>;
-  /** Changes a key unless it is revoked. The other setters do the same. */
+  /** Sets the plan of a key. Like the other setters, changes nothing if the key is revoked. */
   setPlan(id: string, plan: KeyPlan): Promise<KeyChange>;
   setDigest(id: string, digest: string): Promise<KeyChange>;
   setRevoked(id: string, revokedAt: string): Promise<KeyChange>;

@@ -4,7 +4,7 @@ import type { KeyPlan } from './key-plan.js';
 import { type KeyRecord, readKeyRecord } from './key-record.js';
 import type { KeyChange, KeyReads, KeyWrites } from './key-ring.js';
 
-/** The keys in the tables of a database. A worker can host it. */
+/** The table of keys in a SQLite database. A worker thread can host it for another thread. */
 export type KeyTable = KeyReads & KeyWrites;
 
 /** Creates a {@link KeyTable} on a database that already has the tables. */

@@ -16,6 +16,7 @@ export interface ConnectionLimits {
 interface Connection {
   readonly socket: Socket;
   readonly address: string;
+  /** The response to the newest request. */
   newest: ServerResponse | undefined;
   /** `newest` as of the last sweep. */
   swept: ServerResponse | undefined;
@@ -117,8 +118,8 @@ export function createConnections({ most, mostPerAddress, idleMs }: ConnectionLi
 
     /**
      * Closes each connection after its pending responses. The last of them has `Connection: close`,
-     * unless it has already begun. A connection without any is closed after `lingerMs`, unless a
-     * request arrives by then.
+     * unless it has already begun. A connection without pending responses is closed after
+     * `lingerMs`, unless a request arrives by then.
      */
     closeAll(lingerMs: number): void {
       for (const connection of open.values()) {

@@ -14,10 +14,10 @@ const SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.0
 
 /**
  * Creates the metrics of this process, and returns a function that serialises them in the text
- * format of Prometheus. Replies and commits are collected from the diagnostics channels that an
- * embedding program can subscribe to as well.
- * `limiterMode` returns the mode of the Redis limiter, and is absent without one. No label contains
- * text of a request, so clients cannot create an unlimited number of time series.
+ * format of Prometheus. They count what the diagnostics channels publish, to which any host can
+ * subscribe too. `limiterMode` returns the mode of the Redis limiter. It is absent if quotas are
+ * counted in this process. No label contains text of a request, so clients cannot create an
+ * unlimited number of time series.
  */
 export function createMetrics(backends: Backends, limiterMode?: () => LimiterMode): () => Promise<string> {
   collectDefaultMetrics();
@@ -71,7 +71,7 @@ export function createMetrics(backends: Backends, limiterMode?: () => LimiterMod
     if (error !== undefined) failures.inc({ operation });
     if (status === 429) refusals.inc({ plan, code });
   });
-  // In a worker, this sends the metrics to the primary when it collects them.
+  // In a worker, the registry sends the metrics whenever the primary asks for them.
   new AggregatorRegistry();
   return () => register.metrics();
 }

@@ -20,8 +20,8 @@ interface QuotaBackend {
 }
 
 /**
- * Counts quotas in Redis if `address` is given, otherwise in this process. Rejects if
- * the saved quotas cannot be read, or if the Redis driver is not installed.
+ * Counts quotas in Redis if `address` is given, otherwise in this process. Rejects if the saved
+ * quotas cannot be read, or if the Redis driver is not installed.
  */
 export function openQuotaBackend(
   address: RedisAddress | undefined,
@@ -68,7 +68,7 @@ async function countInMemory(quotas: SavedQuotas | undefined, log: Log): Promise
  * this process only.
  */
 async function countInRedis(address: RedisAddress, log: Log): Promise<QuotaBackend> {
-  // Redis is imported here, so that a server that counts in memory starts sooner.
+  // These modules are imported here, so that a server that counts in memory starts sooner.
   const [{ createRedisLimiter }, { connectRedis }] = await Promise.all([
     import('../../limits/redis/limiter.js'),
     import('./redis-client.js'),

@@ -43,6 +43,7 @@ function endLog(file: string, name: string): boolean {
   if (existsSync(file) && !hasForeignJournal(file)) {
     const database = openSqliteDatabase(file);
     try {
+      // Throws if the database belongs to another program. The result does not matter here.
       isOurs(database);
       const [row] = prepare(database, 'PRAGMA journal_mode = DELETE').all();
       // With other connections, SQLite keeps the log and throws no error.

@@ -56,7 +56,7 @@ function createAndOpen<Opened extends ServerStorage>(
   let isNew = file === IN_MEMORY;
   try {
     if (create && !isNew && !existsSync(file)) {
-      // The old file could not be put back without losing what is in the new one.
+      // If a new file were created, putting the old one back would lose what is in the new one.
       if (hasServer(file)) throw new Error('it was moved away from a running server; put it back, or stop the server');
       isNew = createPrivately(file);
     }
@@ -137,9 +137,9 @@ export async function discard({ name, isNew, close }: ServerStorage): Promise<vo
   if (isNew) removeFiles(name);
 }
 
-/** Does the same, but keeps the files if another process has used them meanwhile. */
+/** Does the same as {@link discard}, but keeps the files if another process may have used them. */
 export async function discardUnused(storage: Storage): Promise<void> {
-  // If that cannot be found out, the files are kept.
+  // If the check fails, the files are kept.
   const isUsed = storage.isNew && (await hasUser(storage).catch(() => true));
   await (isUsed ? storage.close() : discard(storage));
 }
@@ -151,7 +151,7 @@ async function hasUser({ name, keys, records }: Storage): Promise<boolean> {
 }
 
 function removeFiles(file: string): void {
-  // A file of this name belongs to somebody else.
+  // A database in memory has no files. A file of this name belongs to somebody else.
   if (file === IN_MEMORY) return;
   for (const name of ['', '-wal', '-shm', LOCK_SUFFIX].map((suffix) => file + suffix)) {
     if (statSync(name, { throwIfNoEntry: false })?.isFile()) rmSync(name, { force: true });

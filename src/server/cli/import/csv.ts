@@ -62,7 +62,7 @@ function cellsOf(text: string, line: number): string[] {
   }
 }
 
-/** Converts a cell to the type of its field, if possible. The check of the record comes later. */
+/** Converts a cell to the type of its field, if possible. `parseOrderRecord` refuses the others. */
 function fieldOf(name: string, cell: string): unknown {
   const type = isFieldName(name) ? FIELDS[name].type : undefined;
   if (type?.sqlType === 'boolean' && /^(?:true|false)$/.test(cell)) return cell === 'true';

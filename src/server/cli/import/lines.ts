@@ -11,7 +11,8 @@ export class ImportMistake extends Error {
 
 /** Yields the lines of a text, without their line feeds, in groups. */
 export async function* linesOf(chunks: AsyncIterable<string>): AsyncGenerator<readonly string[]> {
-  // The text after the last line feed, in pieces, because an array may be one very long line.
+  // The text after the last line feed. It stays in pieces until its line ends, because a JSON array
+  // may be one very long line, which would be searched again with every chunk.
   let rest: string[] = [];
   for await (const chunk of chunks) {
     const [end = '', ...lines] = chunk.split('\n');

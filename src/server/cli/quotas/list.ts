@@ -36,8 +36,8 @@ export function listQuotas(invocation: Invocation): Promise<CommandResult> {
 }
 
 /**
- * Reads the quotas of a key. Its scarcest window has the smallest ratio of remaining requests to its
- * quota. `left` is that ratio, or -1 if the key is banned.
+ * Reads the quotas of a key. The scarcest window is the one with the smallest part of its quota
+ * left. `left` is that part, or -1 if the key is banned, so that banned keys come first.
  */
 async function readRow(admin: QuotaAdmin, key: KeyRecord) {
   const quota = await readQuota(admin, key);

@@ -88,7 +88,7 @@ function cancelInRow(id: string, button: HTMLButtonElement): void {
   });
 }
 
-/** Shows how long to wait, at the buttons, in the responses and at the quota. */
+/** Updates what depends on the wait: the countdowns, the buttons and the quota. */
 function update(): void {
   const leftMs = waitMs();
   for (const element of document.querySelectorAll('.countdown')) {
