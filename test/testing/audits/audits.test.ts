@@ -100,6 +100,10 @@ const BROKEN: Readonly<Record<string, readonly [readonly string[], Break]>> = {
       if (response.status >= 400) fields.set('Content-Type', 'text/plain');
     }),
   ],
+  'sends an Error without a message': [
+    ['5-missing'],
+    replacing(401, ({ headers }) => new Response('{"code":"no","status":401}', { status: 401, headers })),
+  ],
   'sends errors without limit fields': [
     ['8-headers'],
     changingFields((fields, { response }) => {
@@ -109,6 +113,13 @@ const BROKEN: Readonly<Record<string, readonly [readonly string[], Break]>> = {
   'sends a 401 without WWW-Authenticate': [
     ['5-challenge'],
     changingFields((fields) => fields.delete('WWW-Authenticate')),
+  ],
+  'challenges a client to use another scheme than Bearer': [
+    ['5-challenge'],
+    changingFields((fields) => {
+      const challenge = fields.get('WWW-Authenticate');
+      if (challenge !== null) fields.set('WWW-Authenticate', challenge.replace('Bearer', 'Basic'));
+    }),
   ],
   'sends a 405 without Allow': [['4-method'], changingFields((fields) => fields.delete('Allow'))],
   'accepts the scheme Bearer in one spelling only': [
