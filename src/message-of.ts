@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 
-/** Returns the message of a failure. It is for the operator and must not be sent to clients. */
+/** Returns the message of a failure. It can reveal internals, so it must not be sent to clients. */
 export function messageOf(error: unknown): string {
   // Connecting to a host with several addresses fails with one error for each address. The error
   // that contains them has no message.

@@ -33,9 +33,9 @@ export interface AdmissionOptions {
   readonly authenticate: Authenticate;
   /**
    * Returns whether this process remembers the key as recently valid. Provide this function if
-   * `authenticate` calls a backend that strangers could keep busy with made-up keys. While a
-   * client's address is over its limit, keys from it for which this function returns `false` are
-   * looked up one at a time. Further requests with such keys get 429 meanwhile. Default: every key
+   * `authenticate` calls a backend that strangers could keep busy with made-up keys. If this
+   * function returns `false` while the client's address is over its limit, `authenticate` is called
+   * for one such request of the address at a time. The others get 429 meanwhile. Default: every key
    * is looked up. If this function throws, the client receives a 503.
    */
   readonly isKnownKey?: ((apiKey: string) => boolean) | undefined;
@@ -48,7 +48,7 @@ export interface AdmissionOptions {
   readonly draftFields?: boolean | undefined;
 }
 
-/** Returns a plan whose policy has a name of its own, to tell it from `minute` of the other plans. */
+/** Creates a plan for addresses. Its policy name tells clients that no key's quota was charged. */
 export function addressPerMinute(quota: number): Plan {
   const policies = [{ ...perMinute(quota), name: 'address-minute' }];
   return createPlan({ name: 'address', policies, partition: 'address' });
@@ -101,7 +101,7 @@ export function createAdmission(options: AdmissionOptions) {
     });
   }
 
-  /** While an address is over its limit, runs one look-up for it at a time, as `isKnownKey` says. */
+  /** Looks up a key that may be made up: one at a time for each address that is over its limit. */
   function lookUpUnknown(request: ReadRequest, apiKey: string): MaybePromise<Verdict<Principal>> {
     const bucket = addressKey(resolveAddress(request.clientAddress));
     const state = callHost('limiter.take', () => limiter.take(bucket, addressPlan, 0));
@@ -167,7 +167,10 @@ function refusalOf({ allowed, verdict, retryAfterMs }: Decision): Outcome | unde
   return refusal(code, 'Retry-After', retryAfter(retryAfterMs));
 }
 
-/** Throws a TypeError or RangeError that names the invalid option. `others` are allowed too. */
+/**
+ * Throws a TypeError or RangeError that names the invalid option. `others` are the names of further
+ * allowed options.
+ */
 export function checkAdmissionOptions(options: AdmissionOptions, others: readonly string[] = []): void {
   checkFields('options', options, [...others, 'limiter', 'authenticate', 'isKnownKey', 'addressPlan', 'draftFields']);
   const { limiter, authenticate, isKnownKey, addressPlan, draftFields = true } = options;

@@ -77,7 +77,8 @@ export function createFrontDoor(options: AdmissionOptions, warn = createFailureW
     const isAddressOverLimit = charged === 'address' && verdict.refusal?.status === 429;
     const { asked, isLast = false, isQuiet = false } = options;
     const headers = [...outcome.fields, ...verdict.limitFields];
-    // A client without a valid key must open a new connection for each request over its limit.
+    // Without a valid key, each request over the limit costs the client a new connection, which
+    // slows down a flood.
     const isEnd = isLast || hasContent || fault !== undefined || isAddressOverLimit;
     if (isEnd && !isMultiplexed) headers.push('Connection', 'close');
     if (requestId !== undefined) headers.push('X-Request-Id', requestId);

@@ -28,6 +28,7 @@ export function createKeyAuthenticator(
   const principals = new Map<string, Principal>();
   for (const [index, [apiKey, principal]] of Object.entries(keys).entries()) {
     const where = `keys: entry ${index + 1}`;
+    // An unset environment variable becomes the key `undefined`.
     if (bearerToken(`Bearer ${apiKey}`) !== apiKey || apiKey === 'undefined') {
       throw new TypeError(`${where}: expected an API key of letters, digits and "-._~+/", perhaps with "=" at its end`);
     }

@@ -34,7 +34,7 @@ export type OperationName = keyof typeof OPERATIONS;
 
 export const OPERATION_NAMES: readonly OperationName[] = Object.keys(OPERATIONS) as OperationName[];
 
-/** Returns the operations of a path by method. A GET also has HEAD. */
+/** Returns the operations of a path by method. HEAD has the operation of GET. */
 export function operationsAt(path: Operation['path']): ReadonlyMap<string, OperationName> {
   const operations = new Map<string, OperationName>();
   for (const name of OPERATION_NAMES.filter((name) => OPERATIONS[name].path === path)) {

@@ -12,8 +12,8 @@ function seconds(ms: number): number {
  *
  * - `RateLimit-Policy: "minute";q=60;w=60, "day";q=1000;w=86400`
  * - `RateLimit: "minute";r=59;t=60, "day";r=999;t=86400`. At most `r` requests pass in the next `t`
- *   seconds. `Retry-After` is never shorter than the `t` of a window that refuses the request (§6):
- *   it lasts until every window has enough tokens, and `t` until its window has one more.
+ *   seconds. Then the window has more tokens. `Retry-After` lasts until every window has enough, so
+ *   it is never shorter than the `t` of a window that refuses the request (§6).
  */
 export function limitFieldsOf(decision: Decision, draft: boolean): readonly string[] {
   const { inForce, windows, nowMs, utcOffsetMs } = decision;

@@ -2,7 +2,10 @@ import { ERROR_CODES, type ErrorCode, errorObject } from './errors.js';
 import { HostFailure } from './host-call.js';
 import { retryAfter, UNAVAILABLE_MS } from './rate-limit-fields.js';
 
-/** The outcome of a request, without the header fields that every reply has. It never changes. */
+/**
+ * The outcome of a request, without the header fields that every reply has. Requests share
+ * outcomes, so an outcome never changes.
+ */
 export interface Outcome {
   readonly status: number;
   /** The names and values of the header fields, alternating. */
@@ -27,7 +30,7 @@ export interface StreamedBody extends AsyncIterable<Uint8Array> {
   readonly ended: Promise<StreamEnd>;
 }
 
-/** The number of bytes that the reader has taken, and the failure that has truncated the stream. */
+/** The number of bytes that the reader has taken, and the failure if one truncated the stream. */
 export type StreamEnd = { readonly bytes: number; readonly error: unknown };
 
 /** A prepared response, which has to be written to the connection. */
@@ -80,7 +83,7 @@ function prepare(code: ErrorCode): Outcome {
   return { status: object.status, fields, body, code };
 }
 
-/** Returns the Error object of `code`, with further header fields: alternating names and values. */
+/** Returns the outcome with the Error object of `code`. `fields` alternate names and values. */
 export function refusal(code: ErrorCode, ...fields: readonly string[]): Outcome {
   const prepared = REFUSALS.get(code) ?? prepare(code);
   return fields.length === 0 ? prepared : { ...prepared, fields: [...prepared.fields, ...fields] };

@@ -45,7 +45,7 @@ function withRawHeaders(request: RequestHead): RequestHead {
   return { method, url, rawHeaders, httpVersion: rawHeaders.length > 0 ? undefined : httpVersion, stream };
 }
 
-/** A request as read. It never changes. */
+/** A request with the few header fields that the service uses, read and checked. */
 export interface ReadRequest {
   readonly method: string | undefined;
   readonly target: string | undefined;

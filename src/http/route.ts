@@ -38,8 +38,9 @@ export function checkBasePath(basePath: string): void {
 }
 
 /**
- * Creates a router for request targets below `basePath`. The query is ignored (4.1: "Parameters:
- * none"). Nothing is percent-decoded, so that each order has exactly one path.
+ * Creates a router for request targets below `basePath`. The query is ignored, because no
+ * operation has query parameters (specification, part 4). Nothing is percent-decoded, so that each
+ * order has exactly one path.
  */
 export function createRouter(basePath: string) {
   const collection = `${basePath}/store/orders`;

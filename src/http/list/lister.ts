@@ -6,7 +6,10 @@ import { type SerializedList, serializeArray, serializePages } from './body.js';
 import { createRepresentations, JSON_TYPE, type ListRequest, type Representations } from './representations.js';
 import { startStream } from './stream.js';
 
-/** Creates the function with which one service represents its lists. It remembers one version. */
+/**
+ * Creates a function that represents the lists of one service. It remembers the most recent
+ * version, so that its readers share one serialisation.
+ */
 export function createListRepresenter(): (listed: ListedOrders, request: ListRequest) => MaybePromise<Outcome> {
   let remembered: { readonly version: unknown; list: MaybePromise<Representations> } | undefined;
 

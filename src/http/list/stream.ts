@@ -37,6 +37,7 @@ export async function startStream(pages: AsyncIterable<string | Uint8Array>): Pr
   const body = read();
   // A generator must have been started, or else its `return` would not end the work of the store.
   await body.next();
-  // With `throw`, a stream of Node.js would pass on that its reader has hung up, as if the store failed.
+  // If the reader hangs up, a stream of Node.js calls `throw` with the error, which `read` would
+  // report as a failure of the store.
   return Object.assign(body, { ended, throw: undefined });
 }

@@ -52,7 +52,8 @@ export function koaMiddleware(
 
 function send(ctx: KoaContextLike, { status, headers, body }: Reply): void {
   ctx.status = status;
-  // Koa sets some headers when it receives the body, and a body of `undefined` makes the reply a 204.
+  // The header fields come last, because Koa sets some of its own when it receives the body. A body
+  // of `undefined` would make the response a 204.
   if (body !== undefined) ctx.body = bodyOf(body);
   forEachField(withVary(headers, ctx.response.get('Vary')), (name, value) => ctx.set(name, value));
 }

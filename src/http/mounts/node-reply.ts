@@ -58,8 +58,9 @@ export function isOver(response: NodeResponse): boolean {
 
 /**
  * Sends the pieces as fast as the client takes them, one in each pass of the event loop, so that
- * other requests need not wait long. Rejects if they fail. The `pipeline` of Node.js would go on
- * after an HTTP/2 client has hung up, and end a truncated list in serverless-http with a 200.
+ * other requests need not wait long. Rejects if the body fails. The `pipeline` of Node.js is not
+ * used: it would go on after an HTTP/2 client has hung up, and would end a truncated list in
+ * serverless-http with a 200.
  */
 async function sendInTurns(response: NodeResponse, pieces: AsyncIterable<Uint8Array>): Promise<void> {
   let isClosed = false;

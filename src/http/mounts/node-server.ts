@@ -9,9 +9,9 @@ import type { OrderService } from '../service.js';
 
 interface ClientError extends Error {
   readonly code?: string;
-  /** Both are present only if bytes were malformed. */
-  readonly bytesParsed?: number;
+  /** After a parse error: the bytes received, and how many of them were parsed before it. */
   readonly rawPacket?: Buffer;
+  readonly bytesParsed?: number;
 }
 
 const TIMED_OUT = 'ERR_HTTP_REQUEST_TIMEOUT';
@@ -47,7 +47,7 @@ export function attachTo<S extends Server>(
       answerAndClose(socket, () => service.refuse(codeOf(error), address));
     } else if (error.code === TIMED_OUT) {
       // The pending response waits for the rest of the malformed content, which never arrives. All
-      // other errors after the first are only its consequences.
+      // other later errors are only consequences of the first.
       socket.destroy();
     }
   });
@@ -71,7 +71,10 @@ function answerAndClose(socket: Duplex, ask: () => Reply | Promise<Reply>): void
   else after(ask(), write);
 }
 
-/** When a response is finished, Node.js has already passed the socket to the next one. */
+/**
+ * Closes the socket after its last pending response. At `finish`, Node.js has already passed the
+ * socket to the next response.
+ */
 function closeAfterPending(socket: Duplex, response: ServerResponse | undefined): void {
   if (response === undefined) socket.end(() => socket.destroy());
   else response.once('finish', () => closeAfterPending(socket, responseInProgress(socket)));

@@ -7,10 +7,10 @@ import { setImmediate } from 'node:timers';
 const MOST_WAITING = 16;
 
 /**
- * Creates a function that returns whether a response has to wait for earlier ones of its
- * connection, and calls `start` when it no longer waits. If sixteen responses wait, the sixteenth is
- * the last of its connection, and nothing after its request is read. A client must expect this (RFC
- * 9112 §9.3.2).
+ * Creates a function that queues a response which has to wait for earlier ones of its connection.
+ * The function returns whether the response waits, and calls `start` when its turn comes. If
+ * sixteen responses wait, the sixteenth is the last of its connection, and nothing after its request
+ * is read. A client should then send the unanswered requests again (RFC 9112 §9.3.2).
  */
 export function createPipelining(): (response: unknown, start?: () => void) => boolean {
   const waitingOf = new WeakMap<Socket, Set<ServerResponse>>();

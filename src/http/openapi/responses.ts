@@ -110,7 +110,7 @@ function nameOf(code: ErrorCode): string {
   return response.name;
 }
 
-/** Documents all error codes with this status, by their real Error objects. */
+/** Documents all error codes with this status. The examples are the real Error objects. */
 function errorResponse(
   status: number,
   name: string,

@@ -77,13 +77,13 @@ function integer(minimum: number) {
   return { type: 'integer', format: 'int64', minimum, maximum: MAX_HEADER_INTEGER };
 }
 
-/** Returns the schema of a list of windows. `first` and `second` name the two numbers of each. */
+/** Returns the schema of a list of windows, each with the parameters `first` and `second`. */
 function windowsSchema(first: string, second: string) {
   const item = `"[A-Za-z][A-Za-z0-9_.-]*";${first}=[0-9]{1,15};${second}=[0-9]{1,15}`;
   return { type: 'string', pattern: `^${item}(?:, ${item})*$`, maxLength: MAX_FIELD_LENGTH };
 }
 
-/** Describes a number that every response of its kind has. */
+/** Describes a header with a whole number. A response that documents this header always has it. */
 function number(description: string, example: number, minimum = 0) {
   return { description, required: true, schema: integer(minimum), example };
 }

@@ -10,7 +10,7 @@ export interface LimiterUnderTest {
 
 const BAN = { after: 3, withinMs: 12, graceMs: 2, baseMs: 8, factor: 3, maxMs: 50, forgetMs: 25 };
 
-/** Windows and quotas so small that random requests often reach their ends. */
+/** Plans whose quotas random requests often use up, and whose windows often end. */
 const PLANS: readonly Plan[] = [
   createPlan({
     name: 'two',

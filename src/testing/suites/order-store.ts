@@ -180,7 +180,7 @@ async function listed(store: OrderStore): Promise<Order[]> {
   return read(await store.list());
 }
 
-/** Collects the listed orders, as the service serialises them. */
+/** Returns the orders that a client would read, after the list is serialised for it. */
 async function read(list: ListedOrders): Promise<Order[]> {
   const values = parseJson(isPages(list) ? await textOf(list) : serializeOrders(list));
   assert.ok(Array.isArray(values));
