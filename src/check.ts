@@ -17,7 +17,7 @@ export function checkFields(
   checkObject(where, value, known);
   const unknown = Object.keys(value).find((name) => !known.includes(name));
   if (unknown !== undefined) {
-    throw new TypeError(`${pathOf(where, unknown)}: unknown option; expected one of ${known.join(', ')}`);
+    throw new TypeError(`${optionPath(where, unknown)}: unknown option; expected one of ${known.join(', ')}`);
   }
   checkPresent(where, value, required);
 }
@@ -26,7 +26,7 @@ export function checkFields(
 export function checkPresent(where: string, value: unknown, required: readonly string[]): void {
   checkObject(where, value, required);
   for (const name of required) {
-    if (Reflect.get(value, name) === undefined) throw new TypeError(`${pathOf(where, name)}: missing`);
+    if (Reflect.get(value, name) === undefined) throw new TypeError(`${optionPath(where, name)}: missing`);
   }
 }
 
@@ -62,7 +62,7 @@ function checkObject(where: string, value: unknown, fields: readonly string[]): 
  * Returns the name of a field of `where` in a message. A field of `options` goes by its own name.
  * In `policies[0]`, `quota` is `policies[0].quota`. In `plan free:`, `ban` is `plan free: ban`.
  */
-function pathOf(where: string, name: string): string {
+function optionPath(where: string, name: string): string {
   if (where === 'options') return name;
   return where.endsWith(':') ? `${where} ${name}` : `${where}.${name}`;
 }

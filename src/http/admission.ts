@@ -7,7 +7,7 @@ import { addressKey, resolveAddress } from './client-address.js';
 import type { ErrorCode } from './errors.js';
 import { after, attempt, callHost, HostFailure } from './host-call.js';
 import { limitFieldsOf, retryAfter, unavailableFields } from './rate-limit-fields.js';
-import { failed, type Outcome, type Reply, refusal } from './reply.js';
+import { type Outcome, outcomeOfFailure, type Reply, refusal } from './reply.js';
 import type { ReadRequest } from './request.js';
 
 /** The owner of an API key, and the plan that the owner has bought. */
@@ -83,21 +83,21 @@ export function createAdmission(options: AdmissionOptions) {
   function admit(request: ReadRequest): MaybePromise<Verdict<Principal>> {
     const { apiKey, keyFault, fault } = request;
     if (fault !== undefined || apiKey === undefined) return refuse(request, fault ?? keyFault);
-    return tried(() => {
+    return refuseIfItFails(() => {
       const known = callHost('isKnownKey', () => isKnownKey(apiKey));
       return after(known, (isKnown) => (isKnown ? lookUp(request, apiKey) : lookUpUnknown(request, apiKey)));
     });
   }
 
   function lookUp(request: ReadRequest, apiKey: string): MaybePromise<Verdict<Principal>> {
-    const found = callHost('authenticate', () => authenticate(apiKey));
-    return after(found, (principal) => {
+    const authenticated = callHost('authenticate', () => authenticate(apiKey));
+    return after(authenticated, (principal) => {
       if (principal === undefined || principal === null) return refuse(request, 'invalid_api_key');
       if (!isPrincipal(principal)) {
         throw new HostFailure('authenticate failed', new TypeError('expected a principal with an id and a plan'));
       }
       const { id, plan } = principal;
-      return tried(() => take(id, plan, principal), plan, principal);
+      return refuseIfItFails(() => take(id, plan, principal), plan, principal);
     });
   }
 
@@ -113,10 +113,10 @@ export function createAdmission(options: AdmissionOptions) {
         );
       }
       lookingUp.add(bucket);
-      const found = tried(() => lookUp(request, apiKey));
-      return after(found, (verdict) => {
+      const verdict = refuseIfItFails(() => lookUp(request, apiKey));
+      return after(verdict, (settled) => {
         lookingUp.delete(bucket);
-        return verdict;
+        return settled;
       });
     });
   }
@@ -126,7 +126,7 @@ export function createAdmission(options: AdmissionOptions) {
   }
 
   function takeFromAddress(request: ReadRequest): MaybePromise<Verdict<undefined>> {
-    return tried(() => take(addressKey(resolveAddress(request.clientAddress)), addressPlan, undefined));
+    return refuseIfItFails(() => take(addressKey(resolveAddress(request.clientAddress)), addressPlan, undefined));
   }
 
   function take<P extends Principal | undefined>(bucket: string, plan: Plan, principal: P): MaybePromise<Verdict<P>> {
@@ -140,8 +140,12 @@ export function createAdmission(options: AdmissionOptions) {
   }
 
   /** Runs a step. If it throws or rejects, the request is refused with 503 or 500. */
-  function tried<V>(step: () => MaybePromise<V>, plan = addressPlan, principal?: Principal): MaybePromise<V | Refused> {
-    return attempt(step, (error) => uncharged(failed(error), plan, principal));
+  function refuseIfItFails<V>(
+    step: () => MaybePromise<V>,
+    plan = addressPlan,
+    principal?: Principal,
+  ): MaybePromise<V | Refused> {
+    return attempt(step, (error) => unchargedRefusal(outcomeOfFailure(error), plan, principal));
   }
 
   /** Counts a request against its client's address, without a look at its key. */
@@ -151,13 +155,13 @@ export function createAdmission(options: AdmissionOptions) {
 
   /** Returns the verdict on a request that arrives after the service was closed. */
   function turnAway(): Verdict {
-    return uncharged(refusal('service_unavailable'), addressPlan);
+    return unchargedRefusal(refusal('service_unavailable'), addressPlan);
   }
 
   return { admit, charge, turnAway };
 }
 
-function uncharged(outcome: Outcome, plan: Plan, principal?: Principal): Refused {
+function unchargedRefusal(outcome: Outcome, plan: Plan, principal?: Principal): Refused {
   return { charged: undefined, plan, limitFields: unavailableFields(plan), principal, refusal: outcome };
 }
 

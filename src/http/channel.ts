@@ -47,11 +47,11 @@ export const replies = channel(REPLY_CHANNEL);
 
 /** Creates a function that emits a process warning for the first failure of each kind. */
 export function createFailureWarning() {
-  const warnedOf = new Set<string>();
+  const warnedKinds = new Set<string>();
   return (error: unknown, operation: OperationName | undefined, apiKey: string | undefined): void => {
     const kind = error instanceof HostFailure ? error.message : `${operation ?? 'the service'} failed`;
-    if (warnedOf.has(kind)) return;
-    warnedOf.add(kind);
+    if (warnedKinds.has(kind)) return;
+    warnedKinds.add(kind);
     // Some runtimes in which a fetch handler runs have no global `process`.
     globalThis.process?.emitWarning?.(
       `${kind}: ${describe(hostErrorOf(error), apiKey)}. Further failures of this kind are not shown here. To receive ` +

@@ -3,7 +3,7 @@ import { type AdmissionOptions, createAdmission, type Verdict } from './admissio
 import { createFailureWarning, hostErrorOf, type ReplyMessage, replies } from './channel.js';
 import { type ClientAddress, resolveAddress } from './client-address.js';
 import { after, attempt } from './host-call.js';
-import { failed, isStream, type Outcome, type Reply, refusal } from './reply.js';
+import { isStream, type Outcome, outcomeOfFailure, type Reply, refusal } from './reply.js';
 import { type ReadRequest, type RequestHead, readRequest } from './request.js';
 import { type Asked, pathOf } from './route.js';
 
@@ -79,8 +79,8 @@ export function createFrontDoor(options: AdmissionOptions, warn = createFailureW
     const headers = [...outcome.fields, ...verdict.limitFields];
     // Without a valid key, each request over the limit costs the client a new connection, which
     // slows down a flood.
-    const isEnd = isLast || hasContent || fault !== undefined || isAddressOverLimit;
-    if (isEnd && !isMultiplexed) headers.push('Connection', 'close');
+    const closesConnection = isLast || hasContent || fault !== undefined || isAddressOverLimit;
+    if (closesConnection && !isMultiplexed) headers.push('Connection', 'close');
     if (requestId !== undefined) headers.push('X-Request-Id', requestId);
     const body = method === 'HEAD' ? undefined : outcome.body;
     if (isStream(body)) {
@@ -95,7 +95,7 @@ export function createFrontDoor(options: AdmissionOptions, warn = createFailureW
     const request = read(head, clientAddress);
     return after(admission.charge(request), (verdict) => {
       const isServed = verdict.refusal === undefined || (isAlwaysServed && request.fault === undefined);
-      const outcome = isServed ? attempt(() => performOn(path, request), failed) : verdict.refusal;
+      const outcome = isServed ? attempt(() => performOn(path, request), outcomeOfFailure) : verdict.refusal;
       return after(outcome, (settled) =>
         reply(request, verdict, settled, { isQuiet: isAlwaysServed && settled.status === 200 }),
       );

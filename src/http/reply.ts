@@ -56,10 +56,10 @@ export function forEachField(fields: readonly string[], use: (name: string, valu
  * Puts the host's `Vary` before the `Vary` of the reply, because the host's responses may depend on
  * other request fields too (RFC 9110 §12.5.5).
  */
-export function withVary(headers: string[], hosts: unknown): string[] {
-  if (hosts === undefined || hosts === '') return headers;
+export function withVary(headers: string[], hostVary: unknown): string[] {
+  if (hostVary === undefined || hostVary === '') return headers;
   const fields: string[] = [];
-  forEachField(headers, (name, value) => fields.push(name, name === 'Vary' ? `${hosts}, ${value}` : value));
+  forEachField(headers, (name, value) => fields.push(name, name === 'Vary' ? `${hostVary}, ${value}` : value));
   return fields;
 }
 
@@ -90,6 +90,6 @@ export function refusal(code: ErrorCode, ...fields: readonly string[]): Outcome 
 }
 
 /** Returns the outcome of a failure: a 503 if a part of the host failed, otherwise a 500. */
-export function failed(error: unknown): Outcome {
+export function outcomeOfFailure(error: unknown): Outcome {
   return { ...refusal(error instanceof HostFailure ? 'service_unavailable' : 'internal_error'), error };
 }

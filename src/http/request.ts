@@ -133,7 +133,7 @@ export function readRequest(head: RequestHead, clientAddress?: ClientAddress, is
   const isBad = isBadHost || isUnframed || (httpVersion === '2.0' && !isMultiplexed);
   const isTooLarge = rawHeaders.length >= MAX_HEADER_ITEMS;
   const apiKey = authorization === undefined ? undefined : bearerToken(authorization);
-  const isInvalidKey = apiKey === undefined && authorization !== undefined && ATTEMPT.test(authorization);
+  const isInvalidKey = apiKey === undefined && authorization !== undefined && BEARER_ATTEMPT.test(authorization);
   if (requestId !== undefined && !REQUEST_ID.test(requestId)) requestId = undefined;
   if (traceparent !== undefined && !TRACEPARENT.test(traceparent)) traceparent = undefined;
   return {
@@ -187,4 +187,4 @@ export function bearerToken(value: string): string | undefined {
 }
 
 /** Matches a token after `Bearer`, valid or not, even if another credential comes first. */
-const ATTEMPT = /(?:^|, )bearer +[^ ]/i;
+const BEARER_ATTEMPT = /(?:^|, )bearer +[^ ]/i;

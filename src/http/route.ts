@@ -16,8 +16,8 @@ interface Route {
 
 type RouteRefusal = 'route_not_found' | 'uri_too_long' | 'bad_request';
 
-const ORDERS: Route = { operations: operationsAt('/store/orders'), idText: '' };
-const ORDER = operationsAt('/store/orders/{orderId}');
+const ORDERS_ROUTE: Route = { operations: operationsAt('/store/orders'), idText: '' };
+const ORDER_OPERATIONS = operationsAt('/store/orders/{orderId}');
 
 /** The longest accepted request target in characters, with its query. Valid paths are far shorter. */
 const MAX_TARGET_LENGTH = 8_192;
@@ -47,14 +47,14 @@ export function createRouter(basePath: string) {
   const member = `${collection}/`;
 
   function routeOf(target: string): Route | RouteRefusal {
-    if (target === collection) return ORDERS;
+    if (target === collection) return ORDERS_ROUTE;
     const path = pathOf(target);
     const isMember = path.startsWith(member) && path.length > member.length && !path.includes('/', member.length);
     if (path !== collection && !isMember) return 'route_not_found';
     if (target.length > MAX_TARGET_LENGTH) return 'uri_too_long';
     const authority = target.startsWith('/') ? undefined : ABSOLUTE.exec(target)?.[1];
     if (authority !== undefined && !isHost(authority)) return 'bad_request';
-    return isMember ? { operations: ORDER, idText: path.slice(member.length) } : ORDERS;
+    return isMember ? { operations: ORDER_OPERATIONS, idText: path.slice(member.length) } : ORDERS_ROUTE;
   }
 
   return {

@@ -7,7 +7,7 @@ import { createFrontDoor, type FrontDoor } from './front-door.js';
 import { after, attempt, callHost, isPromise } from './host-call.js';
 import { createListRepresenter } from './list/lister.js';
 import type { OperationName } from './operations.js';
-import { failed, isStream, type Outcome, type Reply, refusal } from './reply.js';
+import { isStream, type Outcome, outcomeOfFailure, type Reply, refusal } from './reply.js';
 import type { ReadRequest, RefusalCode, RequestHead } from './request.js';
 import { type Asked, checkBasePath, createRouter } from './route.js';
 
@@ -109,8 +109,8 @@ export function createServiceBehind(door: FrontDoor, options: OrderServiceOption
    */
   function refuseCancel(id: OrderId): MaybePromise<Outcome> {
     if (store.get === undefined) return refusal('precondition_failed');
-    const found = callHost<{ readonly status: OrderStatus } | undefined>('store.get', () => store.get?.(id));
-    return after(found, (order) => {
+    const stored = callHost<{ readonly status: OrderStatus } | undefined>('store.get', () => store.get?.(id));
+    return after(stored, (order) => {
       const outcome = cancelOutcome(order?.status);
       return outcome === 'cancelled' ? refusal('precondition_failed') : OUTCOMES[outcome];
     });
@@ -121,7 +121,8 @@ export function createServiceBehind(door: FrontDoor, options: OrderServiceOption
       door.reply(request, verdict, outcome, { asked, isLast: isClosed });
     if (verdict.refusal !== undefined) return reply(verdict.refusal);
     const asked = router.ask(request);
-    const outcome = asked.refusal ?? attempt(() => operations[asked.operation](request, asked.orderId), failed);
+    const outcome =
+      asked.refusal ?? attempt(() => operations[asked.operation](request, asked.orderId), outcomeOfFailure);
     return after(outcome, (settled) => reply(settled, asked));
   }
 

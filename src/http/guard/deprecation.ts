@@ -21,13 +21,13 @@ export function announcementFields(announcement: Announcement): [name: string, v
   const { deprecatedAt, sunsetAt, documentation } = announcement;
   const fields: [string, string][] = [];
   if (deprecatedAt !== undefined) {
-    fields.push(['Deprecation', `@${Math.floor(instant('deprecatedAt', deprecatedAt) / 1_000)}`]);
+    fields.push(['Deprecation', `@${Math.floor(millisecondsOf('deprecatedAt', deprecatedAt) / 1_000)}`]);
   }
   if (sunsetAt !== undefined) {
-    if (deprecatedAt !== undefined && instant('sunsetAt', sunsetAt) < deprecatedAt.getTime()) {
+    if (deprecatedAt !== undefined && millisecondsOf('sunsetAt', sunsetAt) < deprecatedAt.getTime()) {
       throw new RangeError('sunsetAt: expected an instant that is not before deprecatedAt');
     }
-    fields.push(['Sunset', new Date(instant('sunsetAt', sunsetAt)).toUTCString()]);
+    fields.push(['Sunset', new Date(millisecondsOf('sunsetAt', sunsetAt)).toUTCString()]);
   }
   if (documentation !== undefined) {
     if (!URL.canParse(documentation)) throw new TypeError('documentation: expected an absolute URL');
@@ -37,7 +37,7 @@ export function announcementFields(announcement: Announcement): [name: string, v
   return fields;
 }
 
-function instant(option: string, date: unknown): number {
+function millisecondsOf(option: string, date: unknown): number {
   if (!(date instanceof Date)) throw new TypeError(`${option}: expected a Date`);
   const ms = date.getTime();
   if (Number.isNaN(ms)) throw new RangeError(`${option}: expected a valid Date`);

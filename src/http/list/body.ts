@@ -13,28 +13,28 @@ export interface SerializedList {
 type Pages = AsyncIterable<string | Uint8Array>;
 
 /** The number of orders that are serialised without a pause, in less than half a millisecond. */
-const SLICE = 512;
+const SLICE_LENGTH = 512;
 
 /** A list of at most this length becomes a text, which is sent in one write with the response head. */
-const TEXT_BYTES = 65_536;
+const MAX_TEXT_BYTES = 65_536;
 
 /**
  * The least size of a piece that many readers share. Sending a list in pieces a quarter as large
  * takes 1.5 times the processor time.
  */
-const PIECE_BYTES = 524_288;
+const MIN_PIECE_BYTES = 524_288;
 
 /** Serialises an array of orders. If there are many, the event loop runs between their slices. */
 export function serializeArray(orders: readonly Order[]): SerializedList | Promise<SerializedList> {
-  if (orders.length > SLICE) return serializePages(slices(orders));
+  if (orders.length > SLICE_LENGTH) return serializePages(slices(orders));
   const body = serializeOrders(orders);
   return { body, digest: digestOf(body) };
 }
 
 async function* slices(orders: readonly Order[]): AsyncGenerator<string> {
-  for (let start = 0; start < orders.length; start += SLICE) {
+  for (let start = 0; start < orders.length; start += SLICE_LENGTH) {
     yield orders
-      .slice(start, start + SLICE)
+      .slice(start, start + SLICE_LENGTH)
       .map(serializeOrder)
       .join(',');
   }
@@ -43,16 +43,16 @@ async function* slices(orders: readonly Order[]): AsyncGenerator<string> {
 /** Joins all pages into one list. The event loop runs after each page, even if all are available. */
 export async function serializePages(pages: Pages): Promise<SerializedList> {
   const hash = createHash('sha256');
-  async function* hashed(): AsyncGenerator<Uint8Array> {
+  async function* hashPieces(): AsyncGenerator<Uint8Array> {
     for await (const piece of joinPages(pages)) {
       hash.update(piece);
       yield piece;
       await setImmediate();
     }
   }
-  const whole = await collect(hashed());
+  const whole = await collect(hashPieces());
   // Text is sent as latin1, which is the same bytes only for ASCII.
-  const isText = whole instanceof Uint8Array && whole.length <= TEXT_BYTES && isAscii(whole);
+  const isText = whole instanceof Uint8Array && whole.length <= MAX_TEXT_BYTES && isAscii(whole);
   return { body: isText ? Buffer.from(whole).toString('latin1') : whole, digest: endDigest(hash) };
 }
 
@@ -77,7 +77,7 @@ export async function collect(bytes: AsyncIterable<Uint8Array>): Promise<Uint8Ar
     small.push(part);
     smallLength += part.length;
     length += part.length;
-    if (smallLength < PIECE_BYTES) continue;
+    if (smallLength < MIN_PIECE_BYTES) continue;
     pieces.push(Buffer.concat(small));
     small = [];
     smallLength = 0;

@@ -3,7 +3,12 @@ import { isPages } from '../../orders/store.js';
 import { after, hostStream, isPromise } from '../host-call.js';
 import { type Outcome, refusal } from '../reply.js';
 import { type SerializedList, serializeArray, serializePages } from './body.js';
-import { createRepresentations, JSON_TYPE, type ListRequest, type Representations } from './representations.js';
+import {
+  createRepresentationSelector,
+  JSON_TYPE,
+  type ListRequest,
+  type SelectRepresentation,
+} from './representations.js';
 import { startStream } from './stream.js';
 
 /**
@@ -11,26 +16,26 @@ import { startStream } from './stream.js';
  * version, so that its readers share one serialisation.
  */
 export function createListRepresenter(): (listed: ListedOrders, request: ListRequest) => MaybePromise<Outcome> {
-  let remembered: { readonly version: unknown; list: MaybePromise<Representations> } | undefined;
+  let remembered: { readonly version: unknown; select: MaybePromise<SelectRepresentation> } | undefined;
 
-  function representationsOf(listed: ListedOrders): MaybePromise<Representations> {
+  function selectorOf(listed: ListedOrders): MaybePromise<SelectRepresentation> {
     const { version } = listed;
-    if (version !== undefined && remembered?.version === version) return remembered.list;
-    const list = after(serialize(listed), (serialized) => createRepresentations(serialized));
-    if (version === undefined) return list;
-    const entry = { version, list };
+    if (version !== undefined && remembered?.version === version) return remembered.select;
+    const select = after(serialize(listed), (serialized) => createRepresentationSelector(serialized));
+    if (version === undefined) return select;
+    const entry = { version, select };
     remembered = entry;
-    if (isPromise(list)) {
-      const keep = (ready: Representations) => {
-        entry.list = ready;
+    if (isPromise(select)) {
+      const keep = (ready: SelectRepresentation) => {
+        entry.select = ready;
       };
       // A list that failed is not kept, so that the next request tries again.
       const forget = () => {
         if (remembered === entry) remembered = undefined;
       };
-      list.then(keep, forget);
+      select.then(keep, forget);
     }
-    return list;
+    return select;
   }
 
   return (listed, request) => {
@@ -40,7 +45,7 @@ export function createListRepresenter(): (listed: ListedOrders, request: ListReq
       }
       if (listed.version === undefined) return stream(hostStream(listed), request);
     }
-    return after(representationsOf(listed), (select) => select(request));
+    return after(selectorOf(listed), (select) => select(request));
   };
 }
 

@@ -9,7 +9,7 @@ import { type Coding, entityTag, namesTag, preferredCoding } from './negotiate.j
 export type ListRequest = Pick<ReadRequest, 'method' | 'ifMatch' | 'ifNoneMatch' | 'acceptEncoding'>;
 
 /** Selects the outcome of a request for one list: 200, 304 or 412. */
-export type Representations = (request: ListRequest) => MaybePromise<Outcome>;
+export type SelectRepresentation = (request: ListRequest) => MaybePromise<Outcome>;
 
 export const JSON_TYPE: readonly string[] = ['Content-Type', 'application/json'];
 
@@ -17,7 +17,7 @@ export const JSON_TYPE: readonly string[] = ['Content-Type', 'application/json']
  * Lists with fewer bytes than this are not compressed. Compression would save only a few hundred
  * bytes, and the response fits into one network packet anyway.
  */
-const LEAST_COMPRESSED = 1_024;
+const MIN_COMPRESSED_BYTES = 1_024;
 
 const CHUNK_BYTES = 65_536;
 const BROTLI_PARAMETERS = { [constants.BROTLI_PARAM_QUALITY]: 4, [constants.BROTLI_PARAM_LGWIN]: 18 };
@@ -32,11 +32,14 @@ const COMPRESSORS = {
 };
 
 /**
- * Creates the representations of a serialised list, or of another body that never changes.
+ * Creates the selector for a serialised list, or for another body that never changes.
  * `contentFields` are the header fields of its 200. The body is compressed when a client first
  * accepts a coding, once for each coding, on zlib's threads.
  */
-export function createRepresentations({ body, digest }: SerializedList, contentFields = JSON_TYPE): Representations {
+export function createRepresentationSelector(
+  { body, digest }: SerializedList,
+  contentFields = JSON_TYPE,
+): SelectRepresentation {
   const identity = represent('identity', body);
   const compressed = new Map<Coding, Promise<Outcome>>();
 
@@ -52,24 +55,24 @@ export function createRepresentations({ body, digest }: SerializedList, contentF
 
   function represent(coding: Coding, coded: SerializedList['body']): Outcome {
     const encoding = coding === 'identity' ? [] : ['Content-Encoding', coding];
-    const fields = [...contentFields, ...encoding, ...validators(coding), 'Content-Length', `${coded.length}`];
+    const fields = [...contentFields, ...encoding, ...commonFields(coding), 'Content-Length', `${coded.length}`];
     return { status: 200, fields, body: coded };
   }
 
   /** Returns the header fields that a 200 and a 304 have in common (RFC 9110 §15.4.5). */
-  function validators(coding: Coding): string[] {
+  function commonFields(coding: Coding): string[] {
     return ['ETag', entityTag(digest, coding), 'Vary', 'Accept-Encoding'];
   }
 
   return ({ ifMatch, ifNoneMatch, acceptEncoding }) => {
-    const coding = body.length < LEAST_COMPRESSED ? 'identity' : preferredCoding(acceptEncoding);
+    const coding = body.length < MIN_COMPRESSED_BYTES ? 'identity' : preferredCoding(acceptEncoding);
     if (ifMatch !== undefined || ifNoneMatch !== undefined) {
       // The conditions are checked in the sequence of RFC 9110 §13.2.2. `If-Unmodified-Since` is
       // ignored (§13.1.4), because the list has no modification date.
       const tag = entityTag(digest, coding);
       if (ifMatch !== undefined && !namesTag(ifMatch, tag, 'strong')) return refusal('precondition_failed');
       if (ifNoneMatch !== undefined && namesTag(ifNoneMatch, tag, 'weak')) {
-        return { status: 304, fields: validators(coding), body: undefined };
+        return { status: 304, fields: commonFields(coding), body: undefined };
       }
     }
     if (coding === 'identity') return identity;

@@ -4,7 +4,7 @@ import { after } from '../host-call.js';
 import { forEachField, type Reply, withVary } from '../reply.js';
 import type { RequestHead } from '../request.js';
 import type { OrderService } from '../service.js';
-import { createPipelining } from './pipelining.js';
+import { createResponseQueue } from './pipelining.js';
 
 /** The part of Fastify that the mount uses. Not exported, so that editors suggest Fastify's type. */
 interface FastifyInstanceLike {
@@ -65,11 +65,11 @@ export function fastifyPlugin(service: OrderService): (app: FastifyInstanceLike)
     if (!service.basePath.startsWith(prefix)) {
       throw new TypeError(`prefix: expected the beginning of the service's basePath, ${service.basePath}`);
     }
-    const wait = createPipelining();
+    const enqueue = createResponseQueue();
     const answer = (request: FastifyRequestLike, reply: FastifyReplyLike): unknown => {
       // Fastify's router decodes the path, and can be configured to ignore case and slashes.
       if (!service.owns(request.raw.url ?? '')) return reply.callNotFound();
-      wait(reply.raw);
+      enqueue(reply.raw);
       const isMultiplexed = 'stream' in request.raw;
       return after(
         service.respond(request.raw, () => request.ip),

@@ -3,7 +3,7 @@ import { checkMethods } from '../../check.js';
 import { forEachField, type Reply, withVary } from '../reply.js';
 import { type RequestHead, withTarget } from '../request.js';
 import type { OrderService } from '../service.js';
-import { createPipelining } from './pipelining.js';
+import { createResponseQueue } from './pipelining.js';
 
 /** The part of Koa's context that the mount uses. */
 interface KoaContextLike {
@@ -37,7 +37,7 @@ export function koaMiddleware(
   service: OrderService,
 ): (ctx: KoaContextLike, next: () => Promise<unknown>) => Promise<void> {
   checkMethods('service', service, ['respond', 'owns']);
-  const wait = createPipelining();
+  const enqueue = createResponseQueue();
   return async (ctx, next) => {
     // The target is read from `originalUrl`, because Koa's routers and mounts rewrite `url`.
     const { req, originalUrl: url } = ctx;
@@ -45,7 +45,7 @@ export function koaMiddleware(
       await next();
       return;
     }
-    wait(ctx.res);
+    enqueue(ctx.res);
     send(ctx, await service.respond(withTarget(req, url), () => ctx.ip));
   };
 }

@@ -8,7 +8,7 @@ import { type RequestHead, withTarget } from '../request.js';
 import type { OrderService } from '../service.js';
 import { send } from './node-reply.js';
 import { attachTo } from './node-server.js';
-import { createPipelining } from './pipelining.js';
+import { createResponseQueue } from './pipelining.js';
 
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
 type HttpResponse = ServerResponse | Http2ServerResponse;
@@ -61,13 +61,13 @@ export function nodeHandler(service: OrderService, options: NodeMountOptions = {
   const { clientAddress = frameworkAddress, onReply } = options;
   checkFunction('clientAddress', clientAddress);
   if (onReply !== undefined) checkFunction('onReply', onReply);
-  const wait = createPipelining();
+  const enqueue = createResponseQueue();
 
   function respond(request: NodeRequest, response: HttpResponse, head: RequestHead): void | Promise<void> {
     // An earlier response has closed the connection. In HTTP/2, `socket.writable` is that of the
     // stream, and the stream of a HEAD request is never writable.
     if (request.socket?.writable === false && !('stream' in request)) return;
-    if (wait(response, () => respond(request, response, head))) return;
+    if (enqueue(response, () => respond(request, response, head))) return;
     return after(
       service.respond(head, () => clientAddress(request)),
       (reply) => {

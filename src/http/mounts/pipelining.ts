@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { setImmediate } from 'node:timers';
 
 /** How many requests of one connection can wait for earlier responses. */
-const MOST_WAITING = 16;
+const MAX_WAITING = 16;
 
 /**
  * Creates a function that queues a response which has to wait for earlier ones of its connection.
@@ -12,7 +12,7 @@ const MOST_WAITING = 16;
  * sixteen responses wait, the sixteenth is the last of its connection, and nothing after its request
  * is read. A client should then send the unanswered requests again (RFC 9112 §9.3.2).
  */
-export function createPipelining(): (response: unknown, start?: () => void) => boolean {
+export function createResponseQueue(): (response: unknown, start?: () => void) => boolean {
   const waitingOf = new WeakMap<Socket, Set<ServerResponse>>();
 
   function createWaiting(socket: Socket): Set<ServerResponse> {
@@ -34,7 +34,7 @@ export function createPipelining(): (response: unknown, start?: () => void) => b
       // One request of a connection in each pass of the event loop leaves time for the others.
       if (start !== undefined) setImmediate(start);
     });
-    if (waiting.size >= MOST_WAITING) {
+    if (waiting.size >= MAX_WAITING) {
       response.shouldKeepAlive = false;
       stopReading(socket);
     }

@@ -3,7 +3,7 @@ import { PLANS } from '../../limits/index.js';
 import { OPERATION_NAMES, OPERATIONS, type OperationName } from '../operations.js';
 import { checkBasePath } from '../route.js';
 import type { OrderServiceOptions } from '../service.js';
-import { type OpenApiResponse, responses, responsesOf } from './responses.js';
+import { createResponses, type OpenApiResponse, responsesOf } from './responses.js';
 import { EXAMPLE_ID, headers, type Json, type Reference, refer, schemas } from './schemas.js';
 
 export interface OpenApiOperation {
@@ -42,7 +42,7 @@ export interface OpenApiDocument {
   };
 }
 
-const SCHEME = 'apiKey';
+const SECURITY_SCHEME = 'apiKey';
 
 const TEXTS: Readonly<Record<OperationName, Pick<OpenApiOperation, 'summary' | 'description' | 'x-stability'>>> = {
   listOrders: {
@@ -68,7 +68,7 @@ const ORDER_ID: Json = {
   example: EXAMPLE_ID,
 };
 
-function paths(): OpenApiDocument['paths'] {
+function createPaths(): OpenApiDocument['paths'] {
   const items: Record<string, Record<string, OpenApiOperation>> = {};
   for (const name of OPERATION_NAMES) {
     const { method, path } = OPERATIONS[name];
@@ -107,11 +107,11 @@ export function createOpenApiDocument(options: Pick<OrderServiceOptions, 'basePa
       },
     ],
     tags: [{ name: 'orders', description: 'Orders placed in the store.' }],
-    security: [{ [SCHEME]: [] }],
-    paths: paths(),
+    security: [{ [SECURITY_SCHEME]: [] }],
+    paths: createPaths(),
     components: {
       securitySchemes: {
-        [SCHEME]: {
+        [SECURITY_SCHEME]: {
           type: 'http',
           scheme: 'bearer',
           description: 'The API key, sent as the bearer token: `Authorization: Bearer <API key>` (RFC 6750).',
@@ -119,7 +119,7 @@ export function createOpenApiDocument(options: Pick<OrderServiceOptions, 'basePa
       },
       schemas,
       headers,
-      responses: responses(),
+      responses: createResponses(),
     },
   };
 }

@@ -26,7 +26,7 @@ interface NamedResponse extends OpenApiResponse {
 }
 
 /** The errors of unknown paths and methods, which no operation has. */
-const ELSEWHERE: readonly ErrorCode[] = ['route_not_found', 'method_not_allowed', 'method_not_implemented'];
+const WITHOUT_OPERATION: readonly ErrorCode[] = ['route_not_found', 'method_not_allowed', 'method_not_implemented'];
 
 /** The error responses, by status. */
 const ERRORS: Readonly<Record<number, NamedResponse>> = {
@@ -84,7 +84,7 @@ const SUCCESSES: {
   },
 };
 
-export function responses(): Readonly<Record<string, OpenApiResponse>> {
+export function createResponses(): Readonly<Record<string, OpenApiResponse>> {
   const successes = Object.values(SUCCESSES).flatMap((byStatus) => Object.values<NamedResponse>(byStatus));
   return Object.fromEntries([...successes, ...Object.values(ERRORS)].map(({ name, ...response }) => [name, response]));
 }
@@ -99,7 +99,7 @@ export function responsesOf(operation: OperationName): Readonly<Record<string, R
 /** Returns the errors that an operation can have: its own, and those of all operations. */
 function errorsOf(name: OperationName): readonly ErrorCode[] {
   const own: readonly ErrorCode[] = OPERATIONS[name].errors;
-  const special = [...ELSEWHERE, ...OPERATION_NAMES.flatMap<ErrorCode>((other) => OPERATIONS[other].errors)];
+  const special = [...WITHOUT_OPERATION, ...OPERATION_NAMES.flatMap<ErrorCode>((other) => OPERATIONS[other].errors)];
   return ERROR_CODES.filter((code) => own.includes(code) || !special.includes(code));
 }
 
@@ -117,7 +117,7 @@ function errorResponse(
   description: string,
   ...furtherHeaders: readonly HeaderName[]
 ): NamedResponse {
-  const codes = ERROR_CODES.filter((code) => errorObject(code).status === status && !ELSEWHERE.includes(code));
+  const codes = ERROR_CODES.filter((code) => errorObject(code).status === status && !WITHOUT_OPERATION.includes(code));
   return {
     name,
     description,

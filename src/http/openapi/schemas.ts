@@ -13,7 +13,7 @@ export function refer(kind: 'schemas' | 'headers' | 'responses', name: string): 
   return { $ref: `#/components/${kind}/${name}` };
 }
 
-function property(name: keyof Order): Json {
+function propertySchema(name: keyof Order): Json {
   const { type, description, example } = FIELDS[name];
   return { ...type.schema, description, examples: [example] };
 }
@@ -32,7 +32,7 @@ export const schemas: Readonly<Record<string, Json>> = {
   Order: {
     type: 'object',
     description: 'An order. No field is required: a field without a known value is absent, never `null`.',
-    properties: Object.fromEntries(FIELD_NAMES.map((name) => [name, property(name)])),
+    properties: Object.fromEntries(FIELD_NAMES.map((name) => [name, propertySchema(name)])),
   },
   OrderList: {
     type: 'array',
@@ -73,7 +73,7 @@ export const schemas: Readonly<Record<string, Json>> = {
 /** The longest header section that Node.js accepts by default. */
 const MAX_FIELD_LENGTH = 16_384;
 
-function integer(minimum: number) {
+function integerSchema(minimum: number) {
   return { type: 'integer', format: 'int64', minimum, maximum: MAX_HEADER_INTEGER };
 }
 
@@ -84,14 +84,14 @@ function windowsSchema(first: string, second: string) {
 }
 
 /** Describes a header with a whole number. A response that documents this header always has it. */
-function number(description: string, example: number, minimum = 0) {
-  return { description, required: true, schema: integer(minimum), example };
+function numberHeader(description: string, example: number, minimum = 0) {
+  return { description, required: true, schema: integerSchema(minimum), example };
 }
 
 export const headers = {
-  'X-RateLimit-Limit': number('The quota of the window that will refuse first.', 60),
-  'X-RateLimit-Remaining': number('Requests remaining in the window that will refuse first.', 59),
-  'X-RateLimit-Reset': number(
+  'X-RateLimit-Limit': numberHeader('The quota of the window that will refuse first.', 60),
+  'X-RateLimit-Remaining': numberHeader('Requests remaining in the window that will refuse first.', 59),
+  'X-RateLimit-Reset': numberHeader(
     'Unix timestamp, in seconds, at which the window that will refuse first has its full quota again. During a ban, the timestamp at which a request can pass again.',
     1_767_225_660,
   ),
@@ -107,7 +107,7 @@ export const headers = {
     schema: windowsSchema('r', 't'),
     example: '"minute";r=59;t=60, "day";r=999;t=86400',
   },
-  'Retry-After': number(
+  'Retry-After': numberHeader(
     'Whole seconds to wait before the next request. A request sent after that time is within the limit.',
     60,
     1,
@@ -148,7 +148,7 @@ export const headers = {
   },
   'Content-Length': {
     description: 'Length of the body in bytes. Absent if a long list is streamed.',
-    schema: integer(0),
+    schema: integerSchema(0),
     example: 138,
   },
 } as const;

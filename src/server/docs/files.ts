@@ -1,10 +1,10 @@
 import { readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { digestOf } from '../../http/list/body.js';
-import { createRepresentations, type Representations } from '../../http/list/representations.js';
+import { createRepresentationSelector, type SelectRepresentation } from '../../http/list/representations.js';
 
 /** A file of the documentation, as a function from a request to an outcome. */
-export type DocsFile = Representations;
+export type DocsFile = SelectRepresentation;
 
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
@@ -56,16 +56,16 @@ function asset(type: string, path: string): DocsFile {
 
 /** Returns a file whose content is created at the first request, and then never changes. */
 function docsFile(type: string, content: () => Promise<string>): DocsFile {
-  let select: Representations | undefined;
+  let select: SelectRepresentation | undefined;
   return async (request) => {
     select ??= represent(type, await content());
     return select(request);
   };
 }
 
-function represent(type: string, content: string): Representations {
+function represent(type: string, content: string): SelectRepresentation {
   const body = Buffer.from(content);
-  return createRepresentations({ body, digest: digestOf(body) }, [
+  return createRepresentationSelector({ body, digest: digestOf(body) }, [
     'Content-Type',
     type,
     // With `no-cache`, clients cache the file but must revalidate it before each use.
