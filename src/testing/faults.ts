@@ -44,7 +44,7 @@ interface Connection {
 }
 
 /** Resolves to the faulty reply, or to `undefined` if the reply is lost. */
-export type RespondWith = (
+export type RespondWithFault = (
   fault: TestFault,
   request: RequestHead,
   connection: Connection,
@@ -54,10 +54,10 @@ export type RespondWith = (
  * Creates a function that responds with a fault. `createService` returns a service like `service`,
  * but with the given store.
  */
-export function createRespondWith(
+export function createFaultResponder(
   service: OrderService,
   createService: (store: OrderStore) => OrderService,
-): RespondWith {
+): RespondWithFault {
   const broken = { 500: createService(WRONG_STORE), 503: createService(FAILING_STORE) };
   return async (fault, request, { clientAddress, signal, flush }) => {
     if (fault === 500 || fault === 503) return broken[fault].respond(request, clientAddress);
@@ -68,12 +68,15 @@ export function createRespondWith(
     const reply = await answering;
     if (fault === 'response_lost') return undefined;
     if (fault !== 'response_torn') return reply;
-    return reply.body === undefined ? undefined : { ...reply, body: firstHalf(reply.body, flush) };
+    return reply.body === undefined ? undefined : { ...reply, body: tearInHalf(reply.body, flush) };
   };
 }
 
 /** Yields the first half of the body, then fails like a connection that breaks. */
-async function* firstHalf(body: Exclude<Reply['body'], undefined>, flush: () => Promise<void>): AsyncGenerator<Buffer> {
+async function* tearInHalf(
+  body: Exclude<Reply['body'], undefined>,
+  flush: () => Promise<void>,
+): AsyncGenerator<Buffer> {
   const pieces: Buffer[] = [];
   const isStream = typeof body === 'object' && Symbol.asyncIterator in body;
   for await (const piece of isStream ? body : [body]) pieces.push(Buffer.from(piece));

@@ -6,7 +6,7 @@ import { createMemoryLimiter, type Decision, PLANS, type Plan } from '../limits/
 import { checkPlan } from '../limits/plan.js';
 import { createMemoryOrderStore, type MemoryOrderStore, type OrderInput, type OrderStore } from '../orders/index.js';
 import { createManualClock, type ManualClock } from './clock.js';
-import { checkFault, createRespondWith, type TestFault } from './faults.js';
+import { checkFault, createFaultResponder, type TestFault } from './faults.js';
 import { createTransports, type ListeningTestService } from './transports.js';
 
 export interface TestServiceOptions extends Pick<OrderServiceOptions, 'basePath' | 'addressPlan'> {
@@ -76,16 +76,18 @@ export function createTestService(options: TestServiceOptions = {}): TestService
   const store = createMemoryOrderStore(orders);
   const principals = new Map<string, Principal>();
   const authenticate = (apiKey: string) => principals.get(apiKey);
-  const partsWith = (store: OrderStore) => ({ ...serviceOptions, store, limiter, authenticate });
-  const service = createOrderService(partsWith(store));
+  const optionsWith = (store: OrderStore) => ({ ...serviceOptions, store, limiter, authenticate });
+  const service = createOrderService(optionsWith(store));
   // A failure that the test asked for causes no process warning.
-  const createFaulty = (store: OrderStore) =>
+  const createFaultyService = (store: OrderStore) =>
     createServiceBehind(
-      createFrontDoor(partsWith(store), () => {}),
-      partsWith(store),
+      createFrontDoor(optionsWith(store), () => {}),
+      optionsWith(store),
     );
   const faults: TestFault[] = [];
-  const transports = createTransports(service, createRespondWith(service, createFaulty), () => faults.shift());
+  const transports = createTransports(service, createFaultResponder(service, createFaultyService), () =>
+    faults.shift(),
+  );
 
   function issueKey(bought: Plan = PLANS.free): string {
     checkPlan(bought);
@@ -94,14 +96,14 @@ export function createTestService(options: TestServiceOptions = {}): TestService
     return `test-${number}-key`;
   }
 
-  function principal(apiKey: string): Principal {
-    const found = principals.get(apiKey);
-    if (found === undefined) throw new RangeError('apiKey: expected a key that this test service has issued');
-    return found;
+  function principalOf(apiKey: string): Principal {
+    const principal = principals.get(apiKey);
+    if (principal === undefined) throw new RangeError('apiKey: expected a key that this test service has issued');
+    return principal;
   }
 
   function quota(apiKey: string): Decision {
-    const { id, plan } = principal(apiKey);
+    const { id, plan } = principalOf(apiKey);
     return limiter.peek(id, plan, 0);
   }
 
@@ -119,9 +121,9 @@ export function createTestService(options: TestServiceOptions = {}): TestService
     issueKey,
     quota,
     exhaust(apiKey) {
-      const { id, plan } = principal(apiKey);
+      const { id, plan } = principalOf(apiKey);
       limiter.take(id, plan, quota(apiKey).inForce.remaining);
     },
-    ban: (apiKey, ms = 60_000) => limiter.ban(principal(apiKey).id, ms),
+    ban: (apiKey, ms = 60_000) => limiter.ban(principalOf(apiKey).id, ms),
   };
 }

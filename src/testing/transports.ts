@@ -4,7 +4,7 @@ import { nodeHandler, type OrderService } from '../http/index.js';
 import { fetchHandler } from '../http/mounts/fetch.js';
 import { headOf } from '../http/mounts/fetch-conversion.js';
 import type { Reply } from '../http/reply.js';
-import type { RespondWith, TestFault } from './faults.js';
+import type { RespondWithFault, TestFault } from './faults.js';
 
 /** A test service that listens on a port. */
 export interface ListeningTestService {
@@ -25,49 +25,49 @@ interface Transports {
  */
 export function createTransports(
   service: OrderService,
-  respondWith: RespondWith,
+  respondWithFault: RespondWithFault,
   nextFault: () => TestFault | undefined,
 ): Transports {
-  const handleRequest = fetchHandler(service);
-  const handle = nodeHandler(service);
-  const answeredBy = (reply: Reply): OrderService => ({ ...service, respond: () => reply });
+  const handleFetch = fetchHandler(service);
+  const handleSocket = nodeHandler(service);
+  const withReply = (reply: Reply): OrderService => ({ ...service, respond: () => reply });
 
   async function answer(request: Request): Promise<Response> {
     const { signal } = request;
     signal.throwIfAborted();
     const fault = nextFault();
-    if (fault === undefined) return handleRequest(request);
-    const reply = await respondWith(fault, headOf(request), {
+    if (fault === undefined) return handleFetch(request);
+    const reply = await respondWithFault(fault, headOf(request), {
       clientAddress: undefined,
       signal,
       flush: async () => {},
     });
     signal.throwIfAborted();
-    if (reply !== undefined) return fetchHandler(answeredBy(reply))(request);
+    if (reply !== undefined) return fetchHandler(withReply(reply))(request);
     throw new TypeError('fetch failed', { cause: Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }) });
   }
 
-  async function spoil(fault: TestFault, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function answerWithFault(fault: TestFault, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const closing = new AbortController();
     response.once('close', () => closing.abort());
-    const reply = await respondWith(fault, request, {
+    const reply = await respondWithFault(fault, request, {
       clientAddress: request.socket.remoteAddress,
       signal: closing.signal,
       flush: () => new Promise((resolve) => setImmediate(resolve)),
     });
     if (reply === undefined) request.destroy();
-    else nodeHandler(answeredBy(reply))(request, response);
+    else nodeHandler(withReply(reply))(request, response);
   }
 
   return {
     fetch: async (input, init) => answer(new Request(input, init)),
 
     async listen() {
-      const server = handle.attach(
+      const server = handleSocket.attach(
         createServer((request, response) => {
           const fault = nextFault();
-          if (fault === undefined) handle(request, response);
-          else void spoil(fault, request, response);
+          if (fault === undefined) handleSocket(request, response);
+          else void answerWithFault(fault, request, response);
         }),
       );
       await new Promise<void>((resolve, reject) => {

@@ -58,27 +58,27 @@ export interface Subject {
 export interface Clause {
   readonly id: string;
   readonly level: AuditLevel;
-  readonly says: string;
+  readonly requirement: string;
   readonly needs?: readonly ('issueKey' | 'store' | 'clock')[];
   check(subject: Subject): Promise<void>;
 }
 
-export const ORDERS = '/store/orders';
+export const ORDERS_PATH = '/store/orders';
 
-export function order(id: bigint | string | number): string {
-  return `${ORDERS}/${id}`;
+export function orderPath(id: bigint | string | number): string {
+  return `${ORDERS_PATH}/${id}`;
 }
 
 export function bearer(apiKey: string): readonly [string, string] {
   return ['Authorization', `Bearer ${apiKey}`];
 }
 
-export function toAudit({ id, level, says, needs = [], check }: Clause, target: AuditTarget): Audit {
+export function toAudit({ id, level, requirement, needs = [], check }: Clause, target: AuditTarget): Audit {
   const missing = needs.filter((part) => target[part] === undefined);
   return {
     id,
     level,
-    name: `${id}: ${level} ${says}`,
+    name: `${id}: ${level} ${requirement}`,
     run: () => check(subjectOf(target)),
     ...(missing.length > 0 && { skip: `needs ${missing.join(' and ')}` }),
   };

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { PLANS } from '../../limits/index.js';
 import { assertError } from './answer.js';
-import { bearer, type Clause, ORDERS, order } from './audit.js';
+import { bearer, type Clause, ORDERS_PATH, orderPath } from './audit.js';
 
 const OPERATIONS = [
-  ['GET', ORDERS],
-  ['DELETE', order(1)],
+  ['GET', ORDERS_PATH],
+  ['DELETE', orderPath(1)],
 ] as const;
 
 /** The clauses of the specification's part 5 (authentication). */
@@ -13,7 +13,7 @@ export const authenticationClauses: readonly Clause[] = [
   {
     id: '5-missing',
     level: 'MUST',
-    says: 'respond with 401 to every operation without an API key, and cancel nothing',
+    requirement: 'respond with 401 to every operation without an API key, and cancel nothing',
     needs: ['store'],
     async check({ ask, put, issueKey }) {
       await put({ id: 1 });
@@ -24,13 +24,13 @@ export const authenticationClauses: readonly Clause[] = [
           assertError(await ask(method, path, ...fields), 401, `${method} with ${value?.replace(key, 'KEY')}`);
         }
       }
-      assert.equal((await ask('DELETE', order(1), bearer(key))).status, 204, 'order 1 was still pending');
+      assert.equal((await ask('DELETE', orderPath(1), bearer(key))).status, 204, 'order 1 was still pending');
     },
   },
   {
     id: '5-invalid',
     level: 'MUST',
-    says: 'respond with 401 to every operation with an invalid key, and cancel nothing',
+    requirement: 'respond with 401 to every operation with an invalid key, and cancel nothing',
     needs: ['store'],
     async check({ ask, put, issueKey }) {
       await put({ id: 1 });
@@ -53,16 +53,17 @@ export const authenticationClauses: readonly Clause[] = [
           assert.ok(!answer.text.includes(other) || other.length === 1, 'the response does not repeat the key');
         }
       }
-      assert.equal((await ask('DELETE', order(1), bearer(key))).status, 204, 'order 1 was still pending');
+      assert.equal((await ask('DELETE', orderPath(1), bearer(key))).status, 204, 'order 1 was still pending');
     },
   },
   {
     id: '5-challenge',
     level: 'MUST',
-    says: 'send a Bearer challenge with every 401, but an error attribute in it only if a token was sent (RFC 6750, section 3)',
+    requirement:
+      'send a Bearer challenge with every 401, but an error attribute in it only if a token was sent (RFC 6750, section 3)',
     async check({ ask }) {
-      const missing = (await ask('GET', ORDERS)).headers.get('www-authenticate') ?? '';
-      const invalid = (await ask('GET', ORDERS, bearer('nobody'))).headers.get('www-authenticate') ?? '';
+      const missing = (await ask('GET', ORDERS_PATH)).headers.get('www-authenticate') ?? '';
+      const invalid = (await ask('GET', ORDERS_PATH, bearer('nobody'))).headers.get('www-authenticate') ?? '';
       for (const challenge of [missing, invalid]) assert.match(challenge, /^Bearer\b/);
       assert.doesNotMatch(missing, /error=/);
       assert.match(invalid, /error="invalid_token"/);
@@ -71,7 +72,7 @@ export const authenticationClauses: readonly Clause[] = [
   {
     id: '5-scheme',
     level: 'MUST',
-    says: 'accept the field name and the scheme in any letter case (RFC 9110, sections 5.1 and 11.1)',
+    requirement: 'accept the field name and the scheme in any letter case (RFC 9110, sections 5.1 and 11.1)',
     async check({ ask, issueKey }) {
       const key = await issueKey(PLANS.business);
       for (const [name, scheme] of [
@@ -80,19 +81,19 @@ export const authenticationClauses: readonly Clause[] = [
         ['Authorization', 'BEARER  '],
         ['Authorization', 'bEaReR'],
       ] as const) {
-        assert.equal((await ask('GET', ORDERS, [name, `${scheme} ${key}`])).status, 200, scheme);
+        assert.equal((await ask('GET', ORDERS_PATH, [name, `${scheme} ${key}`])).status, 200, scheme);
       }
     },
   },
   {
     id: '5-two',
     level: 'SHOULD',
-    says: 'reject a request with two Authorization fields, even if both have the same valid key',
+    requirement: 'reject a request with two Authorization fields, even if both have the same valid key',
     async check({ ask, issueKey }) {
       const key = await issueKey(PLANS.business);
       for (const other of [key, 'nobody']) {
-        assertError(await ask('GET', ORDERS, bearer(key), bearer(other)), 401);
-        assertError(await ask('GET', ORDERS, bearer(other), bearer(key)), 401);
+        assertError(await ask('GET', ORDERS_PATH, bearer(key), bearer(other)), 401);
+        assertError(await ask('GET', ORDERS_PATH, bearer(other), bearer(key)), 401);
       }
     },
   },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createPlan, PLANS, perDay, perMinute } from '../../limits/index.js';
 import { assertError, rateLimitOf, retryAfterOf } from './answer.js';
-import { bearer, type Clause, ORDERS, order, type Subject } from './audit.js';
+import { bearer, type Clause, ORDERS_PATH, orderPath, type Subject } from './audit.js';
 
 /** Two windows, so small that a test can use up one and then the other. */
 const TINY = createPlan({ name: 'tiny', policies: [perMinute(2), perDay(5)], ban: false });
@@ -17,21 +17,21 @@ export const limitClauses: readonly Clause[] = [
   {
     id: '8-headers',
     level: 'MUST',
-    says: 'send X-RateLimit-Limit, -Remaining and -Reset with every response',
+    requirement: 'send X-RateLimit-Limit, -Remaining and -Reset with every response',
     needs: ['store', 'issueKey'],
     async check(subject) {
       await subject.put({ id: 1 }, { id: 2, status: 'shipped' });
       const key = bearer(await subject.issueKey(PLANS.free));
       const tiny = bearer(await subject.issueKey(TINY));
-      const list = ['GET', ORDERS] as const;
+      const list = ['GET', ORDERS_PATH] as const;
       for (const [status, method, path, ...fields] of [
         [401, ...list],
         [401, ...list, bearer('nobody')],
         [200, ...list, key],
-        [204, 'DELETE', order(1), key],
-        [404, 'DELETE', order('abc'), key],
-        [409, 'DELETE', order(2), key],
-        [405, 'POST', ORDERS, key],
+        [204, 'DELETE', orderPath(1), key],
+        [404, 'DELETE', orderPath('abc'), key],
+        [409, 'DELETE', orderPath(2), key],
+        [405, 'POST', ORDERS_PATH, key],
         [200, ...list, tiny],
         [200, ...list, tiny],
         [429, ...list, tiny],
@@ -46,7 +46,7 @@ export const limitClauses: readonly Clause[] = [
   {
     id: '8-plans',
     level: 'MUST',
-    says: 'allow 60 requests a minute on the Free plan, 300 on Pro and 1,000 on Business',
+    requirement: 'allow 60 requests a minute on the Free plan, 300 on Pro and 1,000 on Business',
     needs: ['issueKey'],
     async check({ ask, issueKey }) {
       for (const [plan, limit] of [
@@ -54,7 +54,7 @@ export const limitClauses: readonly Clause[] = [
         [PLANS.pro, 300],
         [PLANS.business, 1_000],
       ] as const) {
-        const { limit: shown, remaining } = rateLimitOf(await ask('GET', ORDERS, bearer(await issueKey(plan))));
+        const { limit: shown, remaining } = rateLimitOf(await ask('GET', ORDERS_PATH, bearer(await issueKey(plan))));
         assert.deepEqual([shown, remaining], [limit, limit - 1], plan.name);
       }
     },
@@ -62,17 +62,17 @@ export const limitClauses: readonly Clause[] = [
   {
     id: '8-every-request-costs',
     level: 'SHOULD',
-    says: 'count every request within the limit once, even if the response is 404 or 405',
+    requirement: 'count every request within the limit once, even if the response is 404 or 405',
     needs: ['issueKey'],
     async check({ ask, issueKey }) {
       const key = bearer(await issueKey(PLANS.free));
       let left = 60;
       for (const [method, path] of [
-        ['GET', ORDERS],
-        ['HEAD', ORDERS],
-        ['DELETE', order(-404_404n)],
-        ['DELETE', order('abc')],
-        ['POST', ORDERS],
+        ['GET', ORDERS_PATH],
+        ['HEAD', ORDERS_PATH],
+        ['DELETE', orderPath(-404_404n)],
+        ['DELETE', orderPath('abc')],
+        ['POST', ORDERS_PATH],
       ] as const) {
         assert.equal(rateLimitOf(await ask(method, path, key)).remaining, --left, `${method} ${path}`);
       }
@@ -81,15 +81,15 @@ export const limitClauses: readonly Clause[] = [
   {
     id: '8-429',
     level: 'MUST',
-    says: 'respond with 429 and Retry-After to requests over the limit, and only to those',
+    requirement: 'respond with 429 and Retry-After to requests over the limit, and only to those',
     needs: ['issueKey'],
     async check({ ask, issueKey }) {
       const key = bearer(await issueKey(PLANS.free));
       for (let left = 59; left >= 0; left--) {
-        const answer = await ask('GET', ORDERS, key);
+        const answer = await ask('GET', ORDERS_PATH, key);
         assert.deepEqual([answer.status, rateLimitOf(answer).remaining], [200, left]);
       }
-      const refused = await ask('GET', ORDERS, key);
+      const refused = await ask('GET', ORDERS_PATH, key);
       assertError(refused, 429);
       assert.equal(rateLimitOf(refused).remaining, 0);
       assert.ok(retryAfterOf(refused) <= 60, 'Retry-After is at most the length of the window');
@@ -98,14 +98,15 @@ export const limitClauses: readonly Clause[] = [
   {
     id: '8-retry-after',
     level: 'MUST',
-    says: 'allow a request after the wait that Retry-After announces, whether the minute or the day quota was used up',
+    requirement:
+      'allow a request after the wait that Retry-After announces, whether the minute or the day quota was used up',
     needs: ['issueKey', 'clock'],
     async check(subject) {
       const key = await subject.issueKey(TINY);
       await subject.advance(777);
       const refusingQuotas = [];
       for (let passed = 0; passed < 7; ) {
-        const answer = await subject.ask('GET', ORDERS, bearer(key));
+        const answer = await subject.ask('GET', ORDERS_PATH, bearer(key));
         if (answer.status === 200) {
           passed++;
           continue;
@@ -114,7 +115,7 @@ export const limitClauses: readonly Clause[] = [
         const { limit } = rateLimitOf(answer);
         refusingQuotas.push(limit);
         await subject.advance(retryAfterOf(answer) * 1_000);
-        assert.equal((await subject.ask('GET', ORDERS, bearer(key))).status, 200, `after waiting, limit ${limit}`);
+        assert.equal((await subject.ask('GET', ORDERS_PATH, bearer(key))).status, 200, `after waiting, limit ${limit}`);
         passed++;
       }
       assert.deepEqual(refusingQuotas, [2, 2, 5], 'X-RateLimit-Limit is the quota of the window that refuses');
@@ -123,12 +124,12 @@ export const limitClauses: readonly Clause[] = [
   {
     id: '8-retry-early',
     level: 'SHOULD',
-    says: 'set Retry-After to the smallest number of whole seconds after which a request is allowed',
+    requirement: 'set Retry-After to the smallest number of whole seconds after which a request is allowed',
     needs: ['issueKey', 'clock'],
     async check(subject) {
-      const refused = await exhausted(subject, await subject.issueKey(TINY), 12_345);
+      const refused = await exhaust(subject, await subject.issueKey(TINY), 12_345);
       await subject.advance((retryAfterOf(refused.answer) - 1) * 1_000);
-      const early = await subject.ask('GET', ORDERS, refused.key);
+      const early = await subject.ask('GET', ORDERS_PATH, refused.key);
       assertError(early, 429);
       assert.equal(retryAfterOf(early), 1);
     },
@@ -136,17 +137,18 @@ export const limitClauses: readonly Clause[] = [
   {
     id: '8-reset',
     level: 'MUST',
-    says: 'set X-RateLimit-Reset to the Unix time at which the limit resets, and keep it constant within a window',
+    requirement:
+      'set X-RateLimit-Reset to the Unix time at which the limit resets, and keep it constant within a window',
     needs: ['issueKey', 'clock'],
     async check(subject) {
       const key = bearer(await subject.issueKey(TINY));
-      const { reset } = rateLimitOf(await subject.ask('GET', ORDERS, key));
+      const { reset } = rateLimitOf(await subject.ask('GET', ORDERS_PATH, key));
       await subject.advance(30_400);
-      assert.equal(rateLimitOf(await subject.ask('GET', ORDERS, key)).reset, reset);
-      const refused = await subject.ask('GET', ORDERS, key);
+      assert.equal(rateLimitOf(await subject.ask('GET', ORDERS_PATH, key)).reset, reset);
+      const refused = await subject.ask('GET', ORDERS_PATH, key);
       assert.equal(rateLimitOf(refused).reset, reset);
       await subject.advance(retryAfterOf(refused) * 1_000);
-      const next = rateLimitOf(await subject.ask('GET', ORDERS, key));
+      const next = rateLimitOf(await subject.ask('GET', ORDERS_PATH, key));
       assert.equal(next.remaining, 1);
       assert.ok(next.reset > reset, 'the reset time of the next window is later');
     },
@@ -154,77 +156,77 @@ export const limitClauses: readonly Clause[] = [
   {
     id: '8-refused-does-nothing',
     level: 'MUST',
-    says: 'neither carry out nor count a request over the limit',
+    requirement: 'neither carry out nor count a request over the limit',
     needs: ['issueKey', 'store', 'clock'],
     async check(subject) {
       await subject.put({ id: 1 });
-      const { key } = await exhausted(subject, await subject.issueKey(TINY));
-      for (let n = 0; n < 10; n++) assert.equal((await subject.ask('DELETE', order(1), key)).status, 429);
+      const { key } = await exhaust(subject, await subject.issueKey(TINY));
+      for (let n = 0; n < 10; n++) assert.equal((await subject.ask('DELETE', orderPath(1), key)).status, 429);
       await subject.advance(60_000);
-      for (const status of [204, 409]) assert.equal((await subject.ask('DELETE', order(1), key)).status, status);
+      for (const status of [204, 409]) assert.equal((await subject.ask('DELETE', orderPath(1), key)).status, status);
     },
   },
   {
     id: '8-apart',
     level: 'MUST',
-    says: 'charge a key for its own requests only',
+    requirement: 'charge a key for its own requests only',
     needs: ['issueKey'],
     async check(subject) {
       const key = bearer(await subject.issueKey(PLANS.free));
-      await exhausted(subject, await subject.issueKey(TINY));
-      for (let n = 0; n < 10; n++) await subject.ask('GET', ORDERS, bearer('nobody'));
-      const answer = await subject.ask('GET', ORDERS, key);
+      await exhaust(subject, await subject.issueKey(TINY));
+      for (let n = 0; n < 10; n++) await subject.ask('GET', ORDERS_PATH, bearer('nobody'));
+      const answer = await subject.ask('GET', ORDERS_PATH, key);
       assert.deepEqual([answer.status, rateLimitOf(answer).remaining], [200, 59]);
     },
   },
   {
     id: '5-ban',
     level: 'MAY',
-    says: 'ban a key that keeps sending after 429, and do not move the end of the ban',
+    requirement: 'ban a key that keeps sending after 429, and do not move the end of the ban',
     needs: ['issueKey', 'store', 'clock'],
     async check(subject) {
       await subject.put({ id: 1 });
-      const { key } = await exhausted(subject, await subject.issueKey(STRICT));
+      const { key } = await exhaust(subject, await subject.issueKey(STRICT));
       await subject.advance(50_001);
-      const banned = await subject.ask('DELETE', order(1), key);
+      const banned = await subject.ask('DELETE', orderPath(1), key);
       assertError(banned, 429);
       assert.equal(retryAfterOf(banned), 60);
       const announced = rateLimitOf(banned);
       assert.deepEqual([announced.limit, announced.remaining], [1, 0]);
       await subject.advance(59_000);
-      const last = await subject.ask('DELETE', order(1), key);
+      const last = await subject.ask('DELETE', orderPath(1), key);
       assert.equal(retryAfterOf(last), 1);
       assert.deepEqual(rateLimitOf(last), announced, 'X-RateLimit-* stay the same during the ban');
       const other = bearer(await subject.issueKey(PLANS.free));
-      assert.equal((await subject.ask('GET', ORDERS, other)).status, 200, 'another key is not banned');
+      assert.equal((await subject.ask('GET', ORDERS_PATH, other)).status, 200, 'another key is not banned');
       await subject.advance(1_000);
-      assert.equal((await subject.ask('DELETE', order(1), key)).status, 204);
+      assert.equal((await subject.ask('DELETE', orderPath(1), key)).status, 204);
     },
   },
   {
     id: '7-codes',
     level: 'MAY',
-    says: 'use the error codes of this package',
+    requirement: 'use the error codes of this package',
     needs: ['issueKey', 'store', 'clock'],
     async check(subject) {
       await subject.put({ id: 1, status: 'cancelled' }, { id: 2, status: 'shipped' }, { id: 3, status: 'returned' });
       const key = bearer(await subject.issueKey(PLANS.free));
-      const { key: strict, answer } = await exhausted(subject, await subject.issueKey(STRICT));
+      const { key: strict, answer } = await exhaust(subject, await subject.issueKey(STRICT));
       assert.equal(assertError(answer, 429), 'rate_limit_exceeded');
       await subject.advance(1_001);
       for (const [code, status, method, path, ...fields] of [
-        ['api_key_banned', 429, 'GET', ORDERS, strict],
-        ['missing_api_key', 401, 'GET', ORDERS],
-        ['missing_api_key', 401, 'GET', ORDERS, ['Authorization', 'Basic dTpw']],
-        ['invalid_api_key', 401, 'GET', ORDERS, bearer('nobody')],
-        ['invalid_api_key', 401, 'GET', ORDERS, key, key],
-        ['order_not_found', 404, 'DELETE', order(-404_404n), key],
-        ['invalid_order_id', 404, 'DELETE', order('01'), key],
-        ['method_not_allowed', 405, 'POST', ORDERS, key],
-        ['order_already_cancelled', 409, 'DELETE', order(1), key],
-        ['order_already_shipped', 409, 'DELETE', order(2), key],
-        ['order_not_pending', 409, 'DELETE', order(3), key],
-        ['uri_too_long', 414, 'GET', `${ORDERS}?${'x'.repeat(8_192)}`, key],
+        ['api_key_banned', 429, 'GET', ORDERS_PATH, strict],
+        ['missing_api_key', 401, 'GET', ORDERS_PATH],
+        ['missing_api_key', 401, 'GET', ORDERS_PATH, ['Authorization', 'Basic dTpw']],
+        ['invalid_api_key', 401, 'GET', ORDERS_PATH, bearer('nobody')],
+        ['invalid_api_key', 401, 'GET', ORDERS_PATH, key, key],
+        ['order_not_found', 404, 'DELETE', orderPath(-404_404n), key],
+        ['invalid_order_id', 404, 'DELETE', orderPath('01'), key],
+        ['method_not_allowed', 405, 'POST', ORDERS_PATH, key],
+        ['order_already_cancelled', 409, 'DELETE', orderPath(1), key],
+        ['order_already_shipped', 409, 'DELETE', orderPath(2), key],
+        ['order_not_pending', 409, 'DELETE', orderPath(3), key],
+        ['uri_too_long', 414, 'GET', `${ORDERS_PATH}?${'x'.repeat(8_192)}`, key],
       ] as const) {
         assert.equal(assertError(await subject.ask(method, path, ...fields), status, code), code);
       }
@@ -233,13 +235,13 @@ export const limitClauses: readonly Clause[] = [
 ];
 
 /** Uses up the minute quota of a key, and returns the refusal of a request `afterMs` later. */
-async function exhausted(subject: Subject, apiKey: string, afterMs = 0) {
+async function exhaust(subject: Subject, apiKey: string, afterMs = 0) {
   const key = bearer(apiKey);
   for (let n = 0; n < 60; n++) {
-    const answer = await subject.ask('GET', ORDERS, key);
+    const answer = await subject.ask('GET', ORDERS_PATH, key);
     if (rateLimitOf(answer).remaining > 0) continue;
     await subject.advance(afterMs);
-    return { key, answer: await subject.ask('GET', ORDERS, key) };
+    return { key, answer: await subject.ask('GET', ORDERS_PATH, key) };
   }
   return assert.fail('60 requests did not use up a quota of at most 2 requests a minute');
 }

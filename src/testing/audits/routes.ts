@@ -1,18 +1,19 @@
 import assert from 'node:assert/strict';
-import { type Clause, ORDERS, order } from './audit.js';
+import { type Clause, ORDERS_PATH, orderPath } from './audit.js';
 
 /** The clauses about methods and paths for which the specification (part 4) has no operation. */
 export const routeClauses: readonly Clause[] = [
   {
     id: '4-method',
     level: 'MUST',
-    says: 'respond with 405 to a method that the path does not support, change nothing, and list the supported methods in Allow (RFC 9110, section 15.5.6)',
+    requirement:
+      'respond with 405 to a method that the path does not support, change nothing, and list the supported methods in Allow (RFC 9110, section 15.5.6)',
     needs: ['store'],
     async check(subject) {
       await subject.put({ id: 1 });
       for (const [path, allowed, methods] of [
-        [ORDERS, ['GET', 'HEAD'], ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']],
-        [order(1), ['DELETE'], ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'OPTIONS']],
+        [ORDERS_PATH, ['GET', 'HEAD'], ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']],
+        [orderPath(1), ['DELETE'], ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'OPTIONS']],
       ] as const) {
         for (const method of methods) {
           const { status, headers } = await subject.askWithKey(method, path);
@@ -20,26 +21,26 @@ export const routeClauses: readonly Clause[] = [
           assert.deepEqual(headers.get('allow')?.split(/, */).sort(), allowed, `Allow of ${method} ${path}`);
         }
       }
-      assert.equal((await subject.askWithKey('DELETE', order(1))).status, 204, 'order 1 was still pending');
+      assert.equal((await subject.askWithKey('DELETE', orderPath(1))).status, 204, 'order 1 was still pending');
     },
   },
   {
     id: '4-path',
     level: 'MUST',
-    says: 'respond with 404 to every path that the specification does not define',
+    requirement: 'respond with 404 to every path that the specification does not define',
     needs: ['store'],
     async check(subject) {
       await subject.put({ id: 1 });
       for (const path of [
         ...['', '/', '/store', '/store/order', '/STORE/ORDERS', '//store/orders', '/store%2Forders', '/%73tore/orders'],
-        ...[`${ORDERS}/`, `${ORDERS}//`, `${ORDERS}x`, `${ORDERS};x=1`],
-        ...[`${ORDERS}/1/`, `${ORDERS}/1/2`, `${ORDERS}//1`, '/store//orders/1', `/?${ORDERS}`],
+        ...[`${ORDERS_PATH}/`, `${ORDERS_PATH}//`, `${ORDERS_PATH}x`, `${ORDERS_PATH};x=1`],
+        ...[`${ORDERS_PATH}/1/`, `${ORDERS_PATH}/1/2`, `${ORDERS_PATH}//1`, '/store//orders/1', `/?${ORDERS_PATH}`],
       ]) {
         for (const method of ['GET', 'DELETE']) {
           assert.equal((await subject.askWithKey(method, path)).status, 404, `${method} ${path}`);
         }
       }
-      assert.equal((await subject.askWithKey('DELETE', order(1))).status, 204, 'order 1 was still pending');
+      assert.equal((await subject.askWithKey('DELETE', orderPath(1))).status, 204, 'order 1 was still pending');
     },
   },
 ];

@@ -38,7 +38,7 @@ const PLANS: readonly Plan[] = [
  * memory limiter repeats each call at the time of the limiter's decision. So the limiter may have
  * any clock, even one that advances between calls.
  */
-export async function decidesAsMemory({ take, advance, isStill }: LimiterUnderTest): Promise<void> {
+export async function assertDecidesAsMemory({ take, advance, isStill }: LimiterUnderTest): Promise<void> {
   const instant = { nowMs: 0, utcOffsetMs: 0 };
   const memory = createMemoryLimiter({ clock: { nowMs: () => instant.nowMs, utcOffsetMs: () => instant.utcOffsetMs } });
   const random = createRandom(1);

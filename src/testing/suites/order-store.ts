@@ -62,7 +62,7 @@ export function orderStoreSuite(open: OpenOrderStore): TestCase[] {
   if (typeof open !== 'function') throw new TypeError('open: expected a function');
   const cases: TestCase[] = [];
 
-  function storeCase(
+  function addCase(
     name: string,
     orders: readonly OrderInput[],
     check: (store: OrderStore, opened: OpenedOrderStore) => Promise<void>,
@@ -78,40 +78,46 @@ export function orderStoreSuite(open: OpenOrderStore): TestCase[] {
     cases.push({ name, run });
   }
 
-  storeCase('lists no orders when the store is empty', [], async (store) => assert.deepEqual(await listed(store), []));
-
-  storeCase(
-    'lists all orders ascending by id, whatever their status, with every field unchanged',
-    RECORDS.toReversed(),
-    async (store) => assert.deepEqual(await listed(store), RECORDS.map(toOrder)),
+  addCase('lists no orders when the store is empty', [], async (store) =>
+    assert.deepEqual(await listOrders(store), []),
   );
 
-  storeCase('lists 5,000 orders, each once', ascending(5_000).toReversed(), async (store) => {
-    assert.deepEqual(await listed(store), ascending(5_000));
+  addCase(
+    'lists all orders ascending by id, whatever their status, with every field unchanged',
+    RECORDS.toReversed(),
+    async (store) => assert.deepEqual(await listOrders(store), RECORDS.map(toOrder)),
+  );
+
+  addCase('lists 5,000 orders, each once', ascending(5_000).toReversed(), async (store) => {
+    assert.deepEqual(await listOrders(store), ascending(5_000));
   });
 
-  storeCase('lists all orders to several readers at the same time', ascending(100), async (store) => {
-    for (const orders of await Promise.all([listed(store), listed(store), listed(store)])) {
+  addCase('lists all orders to several readers at the same time', ascending(100), async (store) => {
+    for (const orders of await Promise.all([listOrders(store), listOrders(store), listOrders(store)])) {
       assert.deepEqual(orders, ascending(100));
     }
   });
 
-  storeCase('keeps working after a reader stops in the middle of a list', ascending(5_000), async (store) => {
+  addCase('keeps working after a reader stops in the middle of a list', ascending(5_000), async (store) => {
     const list = await store.list();
     if (isPages(list)) for await (const _ of list) break;
     assert.equal(await store.cancel(5n), 'cancelled');
-    assert.equal((await listed(store)).length, 5_000);
+    assert.equal((await listOrders(store)).length, 5_000);
   });
 
-  storeCase('never changes a list that it has returned', [{ id: 1n, quantity: 1 }, { id: 2n }], async (store) => {
+  addCase('never changes a list that it has returned', [{ id: 1n, quantity: 1 }, { id: 2n }], async (store) => {
     const list = await store.list();
     await store.cancel(1n);
     assert.deepEqual(await read(list), [{ id: 1n, quantity: 1 }, { id: 2n }]);
-    assert.deepEqual(await listed(store), [{ id: 1n, quantity: 1 }, { id: 2n }], 'a cancelled order is still listed');
+    assert.deepEqual(
+      await listOrders(store),
+      [{ id: 1n, quantity: 1 }, { id: 2n }],
+      'a cancelled order is still listed',
+    );
   });
 
   for (const id of EDGE_IDS) {
-    storeCase(
+    addCase(
       `cancels order ${id} and no other order`,
       EDGE_IDS.map((id) => ({ id })),
       async (store) => {
@@ -123,7 +129,7 @@ export function orderStoreSuite(open: OpenOrderStore): TestCase[] {
     );
   }
 
-  storeCase('reports an order that does not exist as not found', [{ id: 2n ** 53n }, { id: 1n }], async (store) => {
+  addCase('reports an order that does not exist as not found', [{ id: 2n ** 53n }, { id: 1n }], async (store) => {
     for (const id of [2n ** 53n + 1n, 2n ** 53n - 1n, 0n, -1n, 2n]) assert.equal(await store.cancel(id), 'not_found');
     // A store may reject an id beyond int64, or report it as not found.
     for (const id of [2n ** 64n + 1n, 2n ** 63n, -(2n ** 64n) + 1n]) {
@@ -133,28 +139,20 @@ export function orderStoreSuite(open: OpenOrderStore): TestCase[] {
   });
 
   for (const [status, outcome, next] of OUTCOMES) {
-    storeCase(
-      `reports a cancel of a ${status} order as ${outcome}`,
-      [{ id: 1n, status }, { id: 2n }],
-      async (store) => {
-        assert.equal(await store.cancel(1n), outcome);
-        assert.equal(await store.cancel(1n), next);
-        assert.equal(await store.cancel(2n), 'cancelled');
-      },
-    );
+    addCase(`reports a cancel of a ${status} order as ${outcome}`, [{ id: 1n, status }, { id: 2n }], async (store) => {
+      assert.equal(await store.cancel(1n), outcome);
+      assert.equal(await store.cancel(1n), next);
+      assert.equal(await store.cancel(2n), 'cancelled');
+    });
   }
 
-  storeCase(
-    'reports exactly one of 1,000 concurrent cancels of one order as cancelled',
-    [{ id: 1n }],
-    async (store) => {
-      const outcomes = await Promise.all(Array.from({ length: 1_000 }, () => store.cancel(1n)));
-      assert.equal(outcomes.filter((outcome) => outcome === 'cancelled').length, 1);
-      assert.equal(outcomes.filter((outcome) => outcome === 'already_cancelled').length, 999);
-    },
-  );
+  addCase('reports exactly one of 1,000 concurrent cancels of one order as cancelled', [{ id: 1n }], async (store) => {
+    const outcomes = await Promise.all(Array.from({ length: 1_000 }, () => store.cancel(1n)));
+    assert.equal(outcomes.filter((outcome) => outcome === 'cancelled').length, 1);
+    assert.equal(outcomes.filter((outcome) => outcome === 'already_cancelled').length, 999);
+  });
 
-  storeCase(
+  addCase(
     'lets either a cancel or a concurrent shipment succeed, never both (tested only if `ship` is passed)',
     ascending(1_000),
     async (store, { ship }) => {
@@ -176,7 +174,7 @@ function ascending(count: number): { id: OrderId }[] {
   return Array.from({ length: count }, (_, index) => ({ id: BigInt(index) }));
 }
 
-async function listed(store: OrderStore): Promise<Order[]> {
+async function listOrders(store: OrderStore): Promise<Order[]> {
   return read(await store.list());
 }
 

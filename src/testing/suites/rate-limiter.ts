@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout } from 'node:timers/promises';
 import { createPlan, perDay, perMinute, type RateLimiter } from '../../limits/index.js';
-import { decidesAsMemory, type LimiterUnderTest } from './limiter-comparison.js';
+import { assertDecidesAsMemory, type LimiterUnderTest } from './limiter-comparison.js';
 import type { TestCase } from './test-case.js';
 
 /** The limiter to test. It must not have seen the suite's keys before. */
@@ -17,7 +17,7 @@ interface OpenedRateLimiter {
 
 export type OpenRateLimiter = () => OpenedRateLimiter | Promise<OpenedRateLimiter>;
 
-const BOTH = createPlan({ name: 'both', policies: [perMinute(2), perDay(3)], ban: false });
+const TWO_WINDOWS = createPlan({ name: 'both', policies: [perMinute(2), perDay(3)], ban: false });
 const MOMENT = createPlan({ name: 'moment', policies: [{ name: 'moment', quota: 3, windowMs: 1_200 }], ban: false });
 const ODD_KEYS = [
   'key',
@@ -75,7 +75,7 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
         ['over_quota', 0, 1, 'minute'],
       ];
       for (const row of rows) {
-        const { verdict, allowed, windows, inForce } = await take('key', BOTH);
+        const { verdict, allowed, windows, inForce } = await take('key', TWO_WINDOWS);
         assert.deepEqual([verdict, ...windows.map(({ remaining }) => remaining), inForce.policy.name], row);
         assert.equal(allowed, verdict === 'within_quota');
       }
@@ -85,8 +85,8 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
     'reports the plan, the cost, all windows, the window in force, and times in whole milliseconds',
     async ({ take }) => {
       for (const cost of [1, 2, 2]) {
-        const decision = await take('key', BOTH, cost);
-        assert.equal(decision.plan, BOTH);
+        const decision = await take('key', TWO_WINDOWS, cost);
+        assert.equal(decision.plan, TWO_WINDOWS);
         assert.equal(decision.cost, cost);
         assert.deepEqual(
           decision.windows.map(({ policy }) => policy.name),
@@ -148,23 +148,23 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
     'throws a RangeError for a cost that exceeds a quota or is not a whole number, and takes nothing',
     async ({ take }) => {
       for (const cost of [3, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
-        await assert.rejects(take('key', BOTH, cost), RangeError, `${cost}`);
+        await assert.rejects(take('key', TWO_WINDOWS, cost), RangeError, `${cost}`);
       }
-      assert.equal((await take('key', BOTH)).inForce.remaining, 1);
+      assert.equal((await take('key', TWO_WINDOWS)).inForce.remaining, 1);
     },
   ],
   [
     'counts every key separately, even unusual keys and keys that differ only in case or spaces',
     async ({ take }) => {
-      for (const key of ODD_KEYS) assert.equal((await take(key, BOTH)).inForce.remaining, 1);
-      for (const key of ODD_KEYS) assert.equal((await take(key, BOTH)).inForce.remaining, 0);
+      for (const key of ODD_KEYS) assert.equal((await take(key, TWO_WINDOWS)).inForce.remaining, 1);
+      for (const key of ODD_KEYS) assert.equal((await take(key, TWO_WINDOWS)).inForce.remaining, 0);
     },
   ],
   [
     'counts a key and an address with the same spelling separately',
     async ({ take }) => {
       const address = createPlan({ name: 'address', policies: [perMinute(2)], partition: 'address' });
-      await take('192.0.2.1', BOTH, 2);
+      await take('192.0.2.1', TWO_WINDOWS, 2);
       assert.equal((await take('192.0.2.1', address)).inForce.remaining, 1);
     },
   ],
@@ -173,7 +173,7 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
     async ({ take }) => {
       const larger = createPlan({ name: 'larger', policies: [perMinute(10), perDay(100)], ban: false });
       await take('key', larger, 4);
-      assert.equal((await take('key', BOTH)).verdict, 'over_quota');
+      assert.equal((await take('key', TWO_WINDOWS)).verdict, 'over_quota');
       assert.equal((await take('key', larger)).inForce.remaining, 5);
     },
   ],
@@ -214,5 +214,5 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
       }
     },
   ],
-  ['decides as the memory limiter does in random sequences of calls', decidesAsMemory],
+  ['decides as the memory limiter does in random sequences of calls', assertDecidesAsMemory],
 ];
