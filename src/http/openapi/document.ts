@@ -102,7 +102,7 @@ export function createOpenApiDocument(options: Pick<OrderServiceOptions, 'basePa
     servers: [
       {
         url: basePath === '' ? '/' : basePath,
-        description: 'The server of this document, whether in production, in staging or local.',
+        description: 'The server that published this document: production, staging or local.',
         'x-internal': false,
       },
     ],

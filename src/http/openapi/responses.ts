@@ -106,7 +106,8 @@ function errorsOf(name: OperationName): readonly ErrorCode[] {
 function nameOf(code: ErrorCode): string {
   const { status } = errorObject(code);
   const response = ERRORS[status];
-  if (response === undefined) throw new TypeError(`status ${status} has no description`);
+  if (response === undefined)
+    throw new TypeError(`openapi/responses.ts: no response is described for status ${status}`);
   return response.name;
 }
 

@@ -125,8 +125,7 @@ export const headers = {
     example: 'no-store',
   },
   ETag: {
-    description:
-      'Entity tag of the list, different for each content coding. Absent if the list is streamed, or if the server cannot tell whether it has changed.',
+    description: 'Entity tag of the list, different for each content coding. Absent if the list is streamed.',
     schema: { type: 'string', pattern: '^"[\\w-]{22}(?:-(?:gzip|br))?"$', maxLength: 32 },
     example: '"C3Hqqa2Jnq8tqHYacGG9Ht"',
   },
@@ -142,7 +141,7 @@ export const headers = {
   },
   'X-Request-Id': {
     description:
-      'Identifies the request in the log of the server. The value that the client sent, if it is valid. Otherwise a new one, or absent if the server keeps no log.',
+      "Identifies the request in the server's log. A valid value from the client is kept. Otherwise the server creates one, unless it keeps no log.",
     schema: { type: 'string', pattern: '^[\\w.:+/=@-]+$', minLength: 1, maxLength: 128 },
     example: 'c0ffee00-1bad-4dea-8bee-5e1ec7ed1dea',
   },
