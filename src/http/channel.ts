@@ -55,7 +55,7 @@ export function createFailureWarning() {
     // Some runtimes in which a fetch handler runs have no global `process`.
     globalThis.process?.emitWarning?.(
       `${kind}: ${describe(hostErrorOf(error), apiKey)}. Further failures of this kind are not shown here. To receive ` +
-        `each with its error, subscribe to the diagnostics channel "${REPLY_CHANNEL}".`,
+        `every failure, subscribe to the diagnostics channel "${REPLY_CHANNEL}".`,
       'StoreOrdersWarning',
     );
   };

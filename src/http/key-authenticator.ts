@@ -30,7 +30,9 @@ export function createKeyAuthenticator(
     const where = `keys: entry ${index + 1}`;
     // An unset environment variable becomes the key `undefined`.
     if (bearerToken(`Bearer ${apiKey}`) !== apiKey || apiKey === 'undefined') {
-      throw new TypeError(`${where}: expected an API key of letters, digits and "-._~+/", perhaps with "=" at its end`);
+      throw new TypeError(
+        `${where}: expected an API key of letters, digits and "-._~+/", perhaps with "=" at its end, and not "undefined"`,
+      );
     }
     if (!isPrincipal(principal) || principal.id === apiKey) {
       throw new TypeError(`${where}: expected a principal with a plan, and with an id that is not the API key itself`);

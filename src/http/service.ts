@@ -159,6 +159,6 @@ export function createServiceBehind(door: FrontDoor, options: OrderServiceOption
 }
 
 function outcomeOf(outcome: CancelOutcome): Outcome {
-  if (!Object.hasOwn(OUTCOMES, outcome)) throw new TypeError('store.cancel: returned an unknown outcome');
-  return OUTCOMES[outcome];
+  if (Object.hasOwn(OUTCOMES, outcome)) return OUTCOMES[outcome];
+  throw new TypeError(`store.cancel: unknown outcome; expected one of ${Object.keys(OUTCOMES).join(', ')}`);
 }

@@ -19,7 +19,8 @@ test('createKeyAuthenticator finds the principal of a known key, and none for a 
   }
 });
 
-const INVALID_KEY = 'expected an API key of letters, digits and "-._~+/", perhaps with "=" at its end';
+const INVALID_KEY =
+  'expected an API key of letters, digits and "-._~+/", perhaps with "=" at its end, and not "undefined"';
 const INVALID_PRINCIPAL = 'expected a principal with a plan, and with an id that is not the API key itself';
 
 test('an error names an invalid key or principal by its position, and never repeats a key', () => {

@@ -19,7 +19,7 @@ export function assertError({ status, headers, text }: Answer, expected: number,
   const field = (name: string): unknown => Reflect.get(error, name);
   assert.equal(field('status'), status, 'Error.status equals the status of the response');
   for (const name of ['code', 'message']) {
-    assert.ok(typeof field(name) === 'string' && field(name) !== '', `Error.${name} is a text`);
+    assert.ok(typeof field(name) === 'string' && field(name) !== '', `Error.${name} is a non-empty string`);
   }
   return String(field('code'));
 }
