@@ -23,9 +23,9 @@ async function serve(invocation: Invocation): Promise<CommandResult> {
   // Without this listener, the server would end when the program that reads its log ends.
   process.stdout.on('error', () => {});
   const worker = workerLifecycle(invocation.environment);
-  const readable = process.stdout.isTTY && !invocation.flags.has('json');
-  const always = worker === undefined ? {} : { worker: worker.worker };
-  const log = createLog(process.stdout, readable, always, fstatSync(process.stdout.fd).isFile());
+  const isReadable = process.stdout.isTTY && !invocation.flags.has('json');
+  const commonFields = worker === undefined ? {} : { worker: worker.worker };
+  const log = createLog(process.stdout, isReadable, commonFields, fstatSync(process.stdout.fd).isFile());
   try {
     if (worker === undefined && settings.workers > 1) {
       const { runPrimary } = await import('../process/primary.js');
@@ -48,9 +48,9 @@ async function openAndRun(
   log: Log,
   lifecycle: Lifecycle,
 ): Promise<CommandResult> {
-  const open = await openServerStorage(settings);
-  if (!open.ok) return failed(open.message);
+  const opened = await openServerStorage(settings);
+  if (!opened.ok) return failed(opened.message);
   // The modules of the server are loaded while the thread of the storage starts.
   const { runServer } = await import('../process/run-server.js');
-  return runServer(settings, open.data, log, lifecycle, commandLine(invocation, 'keys create --plan free'));
+  return runServer(settings, opened.storage, log, lifecycle, commandLine(invocation, 'keys create --plan free'));
 }

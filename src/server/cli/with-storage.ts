@@ -27,11 +27,11 @@ export async function withStorage(
   { create = false, settings: names = [] }: WithStorageOptions = {},
 ): Promise<CommandResult> {
   const settings = readStorageSettings(invocation, names);
-  const open = await openStorage(settings, create);
-  if (!open.ok) return failed(open.message);
-  const { data: storage } = open;
-  const result = await Promise.resolve(storage)
-    .then((storage) => work(storage, settings))
+  const opened = await openStorage(settings, create);
+  if (!opened.ok) return failed(opened.message);
+  const { storage } = opened;
+  const result = await Promise.resolve()
+    .then(() => work(storage, settings))
     .catch((error) => failed(failureOf(error, storage.name, 'use').message));
   // Removes only files that this command has created.
   await (result.outcome === 'failed' ? discardUnused(storage) : storage.close());

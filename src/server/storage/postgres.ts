@@ -44,7 +44,7 @@ export async function openPostgresStorage(url: string, options: PostgresStorageO
     const client = new driver.Client(config);
     name = nameOf(client);
     await prepareTables(client, options);
-    return { ok: true, data: storageOf(openPool(driver, config, options), name) };
+    return { ok: true, storage: storageOf(openPool(driver, config, options), name) };
   } catch (error) {
     return { ok: false, message: `cannot open the database ${name}: ${messageOf(error)}` };
   }
@@ -86,7 +86,7 @@ function openPool(driver: Driver, config: ClientConfig, { limitsStatementTime }:
 function storageOf(pool: Pool, name: string): Storage {
   const orders = createPostgresOrderStore(pool);
   const keys = createPostgresKeyRing(pool);
-  const connect: NonNullable<PostgresPool['connect']> = (taken) => void pool.connect(taken);
+  const connect: NonNullable<PostgresPool['connect']> = (callback) => void pool.connect(callback);
   return {
     name,
     orders,

@@ -65,7 +65,7 @@ function createAndOpen<Opened extends ServerStorage>(
       throw new SqliteFileError(create ? why : noSuchDatabase(file), 'other');
     }
     checkFile(file);
-    return { ok: true, data: open(file, isNew) };
+    return { ok: true, storage: open(file, isNew) };
   } catch (error) {
     const { kind, message } = failureOf(error, file, 'open');
     // Of two processes that start at the same time, the one that has the lock keeps the file.

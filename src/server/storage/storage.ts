@@ -29,5 +29,5 @@ export interface Storage extends ServerStorage {
 }
 
 export type OpenOutcome<Opened extends ServerStorage = Storage> =
-  | { readonly ok: true; readonly data: Opened }
+  | { readonly ok: true; readonly storage: Opened }
   | { readonly ok: false; readonly message: string };

@@ -64,13 +64,13 @@ test('an import of JSON or CSV stores each order exactly, or names the lines of 
       async (before, rows, { format, head, print }, replace, cut) => {
         const opened = openSqliteStorage(IN_MEMORY);
         assert.ok(opened.ok);
-        const { data } = opened;
-        await data.orders.put(before);
+        const { storage } = opened;
+        await storage.orders.put(before);
         const text = head + rows.map((record) => `${print(record)}\n`).join('');
-        const imported = await data.importRecords(readOrders(chunksOf(text, cut), format, ['on_hold']), replace);
+        const imported = await storage.importRecords(readOrders(chunksOf(text, cut), format, ['on_hold']), replace);
         const expected = merged(before, rows, replace);
         const stored: OrderRecord[] = [];
-        for await (const batch of data.records()) stored.push(...batch);
+        for await (const batch of storage.records()) stored.push(...batch);
         const ascending = (expected ?? before).toSorted((a, b) => (a.id < b.id ? -1 : 1));
         assert.deepEqual(stored, ascending);
         assert.equal(imported.outcome === 'stored', expected !== undefined, imported.outcome);
@@ -80,7 +80,7 @@ test('an import of JSON or CSV stores each order exactly, or names the lines of 
           assert.ok(imported.earlier < imported.line);
           assert.deepEqual([idOn(imported.earlier), idOn(imported.line)], [imported.id, imported.id]);
         }
-        await data.close();
+        await storage.close();
       },
     ),
     { numRuns: sampledRuns(300) },

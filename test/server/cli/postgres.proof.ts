@@ -53,16 +53,16 @@ describe('the program with a PostgreSQL database', { skip: missingEngine }, asyn
     const { url } = await newDatabase();
     const open = await openPostgresStorage(url, { create: true });
     assert.ok(open.ok);
-    t.after(open.data.close);
-    const { data } = open;
-    await data.orders.put(Array.from({ length: 4_001 }, (_, id) => ({ id, quantity: 1 })));
+    t.after(open.storage.close);
+    const { storage } = open;
+    await storage.orders.put(Array.from({ length: 4_001 }, (_, id) => ({ id, quantity: 1 })));
     const ids: bigint[] = [];
-    for await (const batch of data.records()) {
+    for await (const batch of storage.records()) {
       for (const { id, status, quantity } of batch) {
         assert.deepEqual([status, quantity], ['pending', 1]);
         ids.push(id);
       }
-      await data.orders.put([{ id: 4_000, quantity: 2 }, { id: 5_000 }], { replace: true });
+      await storage.orders.put([{ id: 4_000, quantity: 2 }, { id: 5_000 }], { replace: true });
     }
     assert.deepEqual(
       ids,

@@ -42,8 +42,8 @@ testKeyRing('the key ring in SQLite', (t) => {
   return () => {
     const open = openSqliteStorage(file, { create: true });
     assert.ok(open.ok);
-    t.after(open.data.close);
-    return open.data.keys;
+    t.after(open.storage.close);
+    return open.storage.keys;
   };
 });
 

@@ -121,6 +121,6 @@ async function preparedDatabase(engine: Engine): Promise<string> {
   const url = await createDatabase(engine);
   const open = await openPostgresStorage(url, { create: true });
   assert.ok(open.ok);
-  await open.data.close();
+  await open.storage.close();
   return url;
 }

@@ -19,8 +19,8 @@ const plan = createPlan({ name: 'small', policies: [perMinute(3), perDay(5)], ba
 function open(t: TestContext, file = ':memory:') {
   const outcome = openSqliteStorage(file, { create: true });
   assert.ok(outcome.ok);
-  t.after(outcome.data.close);
-  return outcome.data.quotas;
+  t.after(outcome.storage.close);
+  return outcome.storage.quotas;
 }
 
 type Table = ReturnType<typeof open>;

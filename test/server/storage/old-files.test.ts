@@ -13,10 +13,10 @@ for (const version of VERSIONS) {
     copyFileSync(new URL(`${version}.db`, FORMATS), file);
     const opened = openSqliteStorage(file);
     assert.ok(opened.ok);
-    const { data } = opened;
-    t.after(data.close);
-    await assertOldContents(data, keys);
-    const saved = async (keyId: string) => JSON.parse((await data.quotas.load(keyId))[0]?.[1] ?? '');
+    const { storage } = opened;
+    t.after(storage.close);
+    await assertOldContents(storage, keys);
+    const saved = async (keyId: string) => JSON.parse((await storage.quotas.load(keyId))[0]?.[1] ?? '');
     const { buckets } = await saved(keys.agreed.id);
     assert.deepEqual(
       buckets.map(({ name, taken }: Record<string, unknown>) => [name, taken]),
@@ -26,7 +26,7 @@ for (const version of VERSIONS) {
       ],
     );
     const { banEndMs } = (await saved(keys.banned.id)).ban;
-    assert.deepEqual(await data.quotas.pending(), [{ seq: 1n, keyId: keys.banned.id, request: `ban ${banEndMs}` }]);
+    assert.deepEqual(await storage.quotas.pending(), [{ seq: 1n, keyId: keys.banned.id, request: `ban ${banEndMs}` }]);
   });
 
   test(`after a file of version ${version} was opened, it has the tables of a new file`, async () => {

@@ -21,22 +21,22 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
     const url = await createDatabase(engine);
     const open = await openPostgresStorage(url, { create: true, limitsStatementTime: true });
     assert.ok(open.ok);
-    const { data } = open;
+    const { storage } = open;
     const server = createOrderServer({
-      store: data.orders,
+      store: storage.orders,
       limiter: createMemoryLimiter(),
-      authenticate: data.keys.authenticate,
-      backends: { database: data.state },
+      authenticate: storage.keys.authenticate,
+      backends: { database: storage.state },
     });
     const port = await listenOnFreePort(server);
     t.after(async () => {
       await server.drain(0).catch(() => {});
-      await data.close();
+      await storage.close();
     });
-    const { key } = await data.keys.create({ name: 'business' });
+    const { key } = await storage.keys.create({ name: 'business' });
     const request = (path: string, method = 'GET', apiKey = key) =>
       fetch(`http://127.0.0.1:${port}${path}`, { method, headers: { authorization: `Bearer ${apiKey}` } });
-    return { url, data, request };
+    return { url, storage, request };
   }
 
   /** Opens a connection of another program. */
@@ -54,15 +54,15 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
       await client.end();
       const opened = await openPostgresStorage(url);
       assert.ok(opened.ok);
-      t.after(opened.data.close);
-      await assertOldContents(opened.data, keysOf(version, 'tables'));
+      t.after(opened.storage.close);
+      await assertOldContents(opened.storage, keysOf(version, 'tables'));
     });
   }
 
   test('while the database is down, responses are 503 with Retry-After, never 401; afterwards, requests succeed', async (t) => {
-    const { data, request } = await serve(t);
-    const later = await data.keys.create({ name: 'pro' });
-    await data.orders.put([{ id: 1 }, { id: 2 }]);
+    const { storage, request } = await serve(t);
+    const later = await storage.keys.create({ name: 'pro' });
+    await storage.orders.put([{ id: 1 }, { id: 2 }]);
     assert.equal((await request('/v1/store/orders/1', 'DELETE')).status, 204);
     assert.equal((await request('/readyz')).status, 200);
     await engine.crash();
@@ -115,8 +115,8 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
   });
 
   test('each of 60 cancels that wait for a locked order gets a 503 with Retry-After within 6 s, and cancels nothing', async (t) => {
-    const { url, data, request } = await serve(t);
-    await data.orders.put(Array.from({ length: 60 }, (_, id) => ({ id })));
+    const { url, storage, request } = await serve(t);
+    await storage.orders.put(Array.from({ length: 60 }, (_, id) => ({ id })));
     const other = await connect(url);
     await other.query('BEGIN; UPDATE store_orders SET quantity = 1');
     const startMs = performance.now();
@@ -129,16 +129,16 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
     }
     await other.query('ROLLBACK');
     await other.end();
-    assert.equal((await data.orders.get(1n))?.status, 'pending');
+    assert.equal((await storage.orders.get(1n))?.status, 'pending');
   });
 
   test('while four clients read long lists slowly, cancels succeed and a fifth long list gets a 503, until one has ended', async (t) => {
-    const { data, request } = await serve(t);
-    await data.orders.put(Array.from({ length: 2_001 }, (_, id) => ({ id })));
+    const { storage, request } = await serve(t);
+    await storage.orders.put(Array.from({ length: 2_001 }, (_, id) => ({ id })));
     const readers: AsyncIterator<unknown>[] = [];
     try {
       for (let i = 0; i < 4; i++) {
-        const list = await data.orders.list();
+        const list = await storage.orders.list();
         assert.ok(Symbol.asyncIterator in list);
         const reader = list[Symbol.asyncIterator]();
         readers.push(reader);

@@ -27,7 +27,7 @@ const PLAN = { name: 'enterprise', perDay: 1_000_000_000 } as const;
 async function issueKeys(db: string, databaseUrl: string | undefined): Promise<readonly string[]> {
   const opened = await openStorage({ db, databaseUrl }, true);
   if (!opened.ok) throw new Error(opened.message);
-  const { keys, close } = opened.data;
+  const { keys, close } = opened.storage;
   const issued = await Promise.all(Array.from({ length: 1 + UNSEEN_KEYS }, () => keys.create(PLAN)));
   await close();
   return issued.map(({ key }) => key);
