@@ -37,7 +37,7 @@ export interface Invocation extends SettingSources {
 
 export const PROGRAM = 'store-orders';
 
-const COUNT = wholeNumber(1, 1_000_000_000);
+const countSchema = wholeNumber(1, 1_000_000_000);
 
 const COMMON_OPTIONS: Readonly<Record<string, CommandOption>> = {
   json: { about: 'print one JSON value, for scripts' },
@@ -104,7 +104,7 @@ function misuse({ name }: Command, message: string): Misuse {
 export function countOf({ flags }: Invocation, name: string): number | undefined {
   const text = flags.get(name);
   if (text === undefined) return undefined;
-  const count = v.safeParse(COUNT, text);
+  const count = v.safeParse(countSchema, text);
   if (count.success) return count.output;
   throw new Misuse(`--${name}: ${count.issues[0].message}, not ${JSON.stringify(text)}`);
 }
@@ -116,9 +116,9 @@ export function quoted(text: string): string {
 
 /** Returns the most similar of the words, or `undefined` if no word is similar enough. */
 export function nearest(word: string, words: Iterable<string>): string | undefined {
-  const most = Math.min(2, Math.floor(word.length / 2));
+  const maxDistance = Math.min(2, Math.floor(word.length / 2));
   const [near] = Array.from(words, (candidate) => ({ candidate, distance: distance(word, candidate) }))
-    .filter(({ distance }) => distance <= most)
+    .filter(({ distance }) => distance <= maxDistance)
     .sort((a, b) => a.distance - b.distance);
   return near?.candidate;
 }

@@ -65,29 +65,29 @@ function check(file: string): CommandResult {
 type Report = ReturnType<typeof reportOn>;
 
 function reportOn(file: string, database: SqliteDatabase, versions: ReadonlyMap<string, number>) {
-  const number = (sql: string) => Number(Object.values(prepare(database, sql).get() ?? {})[0] ?? Number.NaN);
+  const queryNumber = (sql: string) => Number(Object.values(prepare(database, sql).get() ?? {})[0] ?? Number.NaN);
   const hasKeys = versions.get('program') !== 0;
   const statuses = prepare(database, 'SELECT status, count(*) AS count FROM orders GROUP BY status').all();
   return {
     file,
     orders: {
-      total: number('SELECT count(*) FROM orders'),
+      total: queryNumber('SELECT count(*) FROM orders'),
       byStatus: Object.fromEntries(statuses.map(({ status, count }) => [String(status), Number(count)])),
     },
     keys: {
-      total: hasKeys ? number('SELECT count(*) FROM keys') : 0,
-      revoked: hasKeys ? number('SELECT count(revoked_at) FROM keys') : 0,
+      total: hasKeys ? queryNumber('SELECT count(*) FROM keys') : 0,
+      revoked: hasKeys ? queryNumber('SELECT count(revoked_at) FROM keys') : 0,
     },
     // A number that changes whenever the list of orders changes.
-    revision: number('SELECT revision FROM orders_revision'),
+    revision: queryNumber('SELECT revision FROM orders_revision'),
     schema: Object.fromEntries(
       Object.entries(SCHEMAS).map(([part, { length }]) => [part, { file: versions.get(part) ?? 0, program: length }]),
     ),
     // It is "delete" for a file that this program never opened for writing, such as a backup.
     journalMode: String(prepare(database, 'PRAGMA journal_mode').get()?.['journal_mode']),
-    pages: number('PRAGMA page_count'),
-    freePages: number('PRAGMA freelist_count'),
-    pageBytes: number('PRAGMA page_size'),
+    pages: queryNumber('PRAGMA page_count'),
+    freePages: queryNumber('PRAGMA freelist_count'),
+    pageBytes: queryNumber('PRAGMA page_size'),
     fileBytes: statSync(file).size,
     logBytes: statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0,
   };

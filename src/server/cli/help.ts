@@ -1,7 +1,7 @@
 import { type Command, optionsOf, PROGRAM } from './command.js';
 
 const ABOUT = `${PROGRAM}: an HTTP server for the orders of an animal store, with commands to operate it`;
-const MORE = `Run "${PROGRAM} help COMMAND" for the options of a command. Every command accepts --json, for scripts.
+const FOOTER = `Run "${PROGRAM} help COMMAND" for the options of a command. Every command accepts --json, for scripts.
 Exit codes: 0 success, 1 failure, 2 invalid command line or settings.`;
 const EXAMPLES = ['', '--port 3000 --db shop.db', 'orders import orders.ndjson', 'keys create --plan pro --name shop'];
 
@@ -19,7 +19,7 @@ export function commandHelp(command: Command): string {
   const required = options.flatMap(([name, { value, isRequired }]) => (isRequired ? [`--${name} ${value}`] : []));
   const usage = [PROGRAM, command.name, command.operand, ...required, '[options]'].filter(Boolean).join(' ');
   const about = `${PROGRAM} ${command.name}: ${command.summary}`;
-  return [about, `Usage: ${usage}`, `Options:\n${table(rows)}`, examples(command.examples)].join('\n\n');
+  return [about, `Usage: ${usage}`, `Options:\n${formatRows(rows)}`, formatExamples(command.examples)].join('\n\n');
 }
 
 /** Returns the help text of the program, or of one group of commands such as `orders`. */
@@ -33,16 +33,16 @@ export function listHelp(commands: readonly Command[], defaultName: string, grou
   const about = group === undefined ? ABOUT : `${PROGRAM} ${group}: the ${group} commands`;
   const usage = [PROGRAM, ...(group === undefined ? ['[COMMAND]'] : [group, 'COMMAND']), '[options]'].join(' ');
   const shown = group === undefined ? EXAMPLES : commands.flatMap((command) => command.examples.slice(0, 1));
-  return [about, `Usage: ${usage}`, `Commands:\n${table(rows)}`, examples(shown), MORE].join('\n\n');
+  return [about, `Usage: ${usage}`, `Commands:\n${formatRows(rows)}`, formatExamples(shown), FOOTER].join('\n\n');
 }
 
-function examples(lines: readonly string[]): string {
+function formatExamples(lines: readonly string[]): string {
   return `Examples:\n${lines.map((line) => `  ${PROGRAM} ${line}`.trimEnd()).join('\n')}`;
 }
 
 type Row = readonly [left: string, right: string];
 
-function table(rows: readonly Row[]): string {
+function formatRows(rows: readonly Row[]): string {
   const width = Math.max(...rows.map(([left]) => left.length));
   return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`).join('\n');
 }

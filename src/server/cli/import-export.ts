@@ -65,10 +65,10 @@ function readFormat({ flags }: Invocation, defaultValue: Format): Format {
 function openInput(file: string): [Readable, removeBar: () => void] {
   if (file === '-') return [process.stdin, () => {}];
   const fd = openSync(file, 'r');
-  const found = fstatSync(fd);
-  if (found.isDirectory()) throw new TypeError('a directory');
+  const stats = fstatSync(fd);
+  if (stats.isDirectory()) throw new TypeError('a directory');
   const input = createReadStream(file, { fd });
-  return [input, drawProgress(input, found.size)];
+  return [input, drawProgress(input, stats.size)];
 }
 
 async function store(

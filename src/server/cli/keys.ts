@@ -67,7 +67,7 @@ function createKey(invocation: Invocation): Promise<CommandResult> {
   const name = invocation.flags.get('name');
   return withStorage(
     invocation,
-    async ({ keys }) => shownOnce(await keys.create(plan, typeof name === 'string' ? name : undefined)),
+    async ({ keys }) => showOnce(await keys.create(plan, typeof name === 'string' ? name : undefined)),
     { create: true },
   );
 }
@@ -75,15 +75,15 @@ function createKey(invocation: Invocation): Promise<CommandResult> {
 function rotateKey(invocation: Invocation): Promise<CommandResult> {
   return withStorage(invocation, async ({ keys }) => {
     const rotated = await keys.rotate(invocation.operand);
-    return typeof rotated === 'string' ? unchanged(invocation, rotated) : shownOnce(rotated);
+    return typeof rotated === 'string' ? unchanged(invocation, rotated) : showOnce(rotated);
   });
 }
 
-function shownOnce(issued: IssuedKey): CommandResult {
+function showOnce(issued: IssuedKey): CommandResult {
   const { key, id, plan } = issued;
   const rows = [`key   ${key}`, `id    ${id}`, `plan  ${describePlan(plan)}`];
   const advice = 'Save the key now. It is not stored and cannot be shown again.';
-  return done([...rows, '', advice].join('\n'), { key, ...listed(issued) });
+  return done([...rows, '', advice].join('\n'), { key, ...jsonFieldsOf(issued) });
 }
 
 function listKeys(invocation: Invocation): Promise<CommandResult> {
@@ -96,7 +96,7 @@ function listKeys(invocation: Invocation): Promise<CommandResult> {
     const rows = keys.map(({ id, plan, createdAt, revokedAt = '', name }) => {
       return [id, createdAt, describePlan(plan), revokedAt, name === undefined ? '' : JSON.stringify(name)];
     });
-    return done(table(rows).join('\n'), keys.map(listed));
+    return done(table(rows).join('\n'), keys.map(jsonFieldsOf));
   });
 }
 
@@ -116,19 +116,19 @@ function changeKey(
     const outcome = await change(keys, id);
     if (outcome !== 'changed') return unchanged(invocation, outcome);
     const record = await keys.get(id);
-    return done(`${id} ${result}`, record === undefined ? null : listed(record));
+    return done(`${id} ${result}`, record === undefined ? null : jsonFieldsOf(record));
   });
 }
 
 function unchanged(invocation: Invocation, outcome: Exclude<KeyChange, 'changed'>): CommandResult {
-  return failed(outcome === 'not_found' ? unknownKey(invocation) : `${invocation.operand} is already revoked`);
+  return failed(outcome === 'not_found' ? unknownKeyMessage(invocation) : `${invocation.operand} is already revoked`);
 }
 
 /**
  * Returns the message for an unknown key. Repeats the operand only if it looks like an id, because
  * the user may have typed an API key.
  */
-export function unknownKey(invocation: Invocation): string {
+export function unknownKeyMessage(invocation: Invocation): string {
   const { operand: id } = invocation;
   const advice = `run "${commandLine(invocation, 'keys list')}"`;
   return /^key_[0-9A-Za-z]{1,20}$/.test(id)
@@ -145,6 +145,6 @@ function readPlan(invocation: Invocation): KeyPlan {
 }
 
 /** Returns a key as `--json` prints it, with the name and the quotas of its plan as fields. */
-function listed({ id, name, plan: { name: plan, ...quotas }, createdAt, revokedAt }: KeyRecord): object {
+function jsonFieldsOf({ id, name, plan: { name: plan, ...quotas }, createdAt, revokedAt }: KeyRecord): object {
   return { id, name, plan, ...quotas, createdAt, revokedAt };
 }

@@ -69,14 +69,14 @@ export const orderCommands: readonly Command[] = [
 
 function listOrders({ records }: Storage, { flags }: Invocation): Promise<CommandResult> {
   const status = flags.get('status');
-  const [chosen, none] =
+  const [chosen, emptyText] =
     typeof status === 'string'
       ? [withStatus(records(), status), `no orders with the status ${JSON.stringify(status)}`]
       : [records(), 'no orders'];
-  return print(flags.has('json') ? jsonTexts(chosen, true) : tableTexts(chosen, none));
+  return print(flags.has('json') ? jsonTexts(chosen, true) : tableTexts(chosen, emptyText));
 }
 
-async function* tableTexts(records: Records, none: string): AsyncGenerator<string> {
+async function* tableTexts(records: Records, emptyText: string): AsyncGenerator<string> {
   const titleOf = (name: keyof typeof FIELDS) => FIELDS[name].column.replace('_', ' ').toUpperCase();
   const numbers = FIELD_NAMES.filter((name) => FIELDS[name].type.sqlType === 'bigint');
   const table = createTable([...FIELD_NAMES.map(titleOf), 'STATUS'], numbers.map(titleOf));
@@ -86,7 +86,7 @@ async function* tableTexts(records: Records, none: string): AsyncGenerator<strin
     const rows = batch.map((record) => ORDER_FIELDS.map((name) => String(record[name] ?? '')));
     yield `${table(rows).join('\n')}\n`;
   }
-  if (isEmpty) yield `${none}\n`;
+  if (isEmpty) yield `${emptyText}\n`;
 }
 
 async function* withStatus(records: Records, status: string): AsyncGenerator<readonly OrderRecord[]> {
@@ -98,14 +98,14 @@ async function* withStatus(records: Records, status: string): AsyncGenerator<rea
 
 function withOrderId(
   invocation: Invocation,
-  work: (data: Storage, id: OrderId) => Promise<CommandResult>,
+  work: (storage: Storage, id: OrderId) => Promise<CommandResult>,
 ): Promise<CommandResult> {
   const { operand: text } = invocation;
   const id = parseOrderId(text);
   if (id === undefined) {
     throw new Misuse(`ORDER_ID: expected a decimal int64, such as 7, not ${JSON.stringify(text)}`);
   }
-  return withStorage(invocation, (data) => work(data, id));
+  return withStorage(invocation, (storage) => work(storage, id));
 }
 
 async function showOrder({ orders }: Storage, id: OrderId): Promise<CommandResult> {

@@ -55,7 +55,7 @@ async function printError(message: string): Promise<void> {
 }
 
 async function runCommand(args: readonly string[], environment: SettingSources['environment']): Promise<CommandResult> {
-  if (args[0] === '--version') return version();
+  if (args[0] === '--version') return versionResult();
   const isHelp = args[0] === 'help';
   const given = isHelp ? args.slice(1) : args;
   const wantsHelp = isHelp || beforeOperands(given).some((text) => HELP.has(text));
@@ -101,7 +101,7 @@ function unknownCommand(typed: string, commands: readonly Command[]): Misuse {
   return new Misuse(`unknown command${quoted(typed)}; ${advice}`);
 }
 
-function version(): CommandResult {
+function versionResult(): CommandResult {
   const { version } = createRequire(import.meta.url)('store-orders/package.json');
   return done(String(version), { version });
 }

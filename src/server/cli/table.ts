@@ -11,7 +11,7 @@ export function createTable(
 ): (rows: readonly (readonly string[])[]) => string[] {
   let widths: readonly number[] | undefined;
 
-  function line(cells: readonly string[]): string {
+  function formatRow(cells: readonly string[]): string {
     const padded = titles.map((title, i) => {
       const [cell = '', width = 0] = [cells[i], widths?.[i]];
       return numeric.includes(title) ? cell.padStart(width) : cell.padEnd(width);
@@ -21,9 +21,9 @@ export function createTable(
 
   return (given) => {
     const rows = given.map((cells) => cells.map(printable));
-    if (widths !== undefined) return rows.map(line);
+    if (widths !== undefined) return rows.map(formatRow);
     const all = [titles, ...rows];
     widths = titles.map((_, i) => all.reduce((width, cells) => Math.max(width, cells[i]?.length ?? 0), 0));
-    return all.map(line);
+    return all.map(formatRow);
   };
 }

@@ -38,7 +38,7 @@ export function readSettings(given: SettingSources, names: readonly SettingName[
   if (!result.success) {
     const [{ message, path }] = result.issues;
     const name = String(path?.[0]?.key);
-    throw new Misuse(`${labelOf(name)}: ${message}${shown(name, values[name])}`);
+    throw new Misuse(`${labelOf(name)}: ${message}${shownValue(name, values[name])}`);
   }
   const { databaseUrl, redisUrl, workers } = result.output;
   if (databaseUrl !== undefined && redisUrl === undefined && names.includes('redisUrl')) {
@@ -55,7 +55,7 @@ export function readSettings(given: SettingSources, names: readonly SettingName[
 }
 
 /** Shows a value at the end of a message. Omits a URL, because it may contain a password. */
-function shown(name: string, value: unknown): string {
+function shownValue(name: string, value: unknown): string {
   const json = JSON.stringify(value);
   const isSecret = name === 'databaseUrl' || name === 'redisUrl' || json.includes('://');
   return isSecret ? '' : `, not ${json}`;
@@ -68,8 +68,8 @@ function findSettings(given: SettingSources, names: readonly SettingName[]): Map
     const hasStorage = found.has('db') || found.has('databaseUrl');
     for (const name of names) {
       const isOverridden = found.has(name) || (hasStorage && (name === 'db' || name === 'databaseUrl'));
-      const one = isOverridden ? undefined : find(name, given);
-      if (one !== undefined) found.set(name, one);
+      const source = isOverridden ? undefined : find(name, given);
+      if (source !== undefined) found.set(name, source);
     }
     const [file, url] = [found.get('db'), found.get('databaseUrl')];
     if (file !== undefined && url !== undefined) {

@@ -21,7 +21,12 @@ function setting<Schema extends v.GenericSchema>(
   return Object.assign(schema, { flag, ...(value && { value }), env, help });
 }
 
-function count(usage: string, env: string, help: string, [min, max, defaultValue]: readonly [number, number, number]) {
+function countSetting(
+  usage: string,
+  env: string,
+  help: string,
+  [min, max, defaultValue]: readonly [number, number, number],
+) {
   return setting(usage, env, help, v.optional(wholeNumber(min, max), defaultValue));
 }
 
@@ -41,7 +46,7 @@ function fromDigits(value: unknown): unknown {
   return typeof value === 'string' && /^[0-9]{1,15}$/.test(value) ? Number(value) : value;
 }
 
-function text(pattern: RegExp, expected: string) {
+function matchingText(pattern: RegExp, expected: string) {
   return v.pipe(v.string(expected), v.regex(pattern, expected));
 }
 
@@ -72,7 +77,7 @@ export const settingsSchema = v.object({
     'HOST',
     'address to listen on',
     // Rejects a URL, because it may contain a password, and messages show the host.
-    v.optional(text(/^[^/@]+$/, 'expected a host name or an address'), '127.0.0.1'),
+    v.optional(matchingText(/^[^/@]+$/, 'expected a host name or an address'), '127.0.0.1'),
   ),
   port: setting(
     '--port PORT',
@@ -82,7 +87,7 @@ export const settingsSchema = v.object({
       v.union(
         [
           wholeNumber(0, 65_535, PORT_EXPECTED),
-          v.pipe(text(SOCKET, PORT_EXPECTED), v.maxBytes(MOST_PATH_BYTES, PORT_EXPECTED)),
+          v.pipe(matchingText(SOCKET, PORT_EXPECTED), v.maxBytes(MOST_PATH_BYTES, PORT_EXPECTED)),
         ],
         PORT_EXPECTED,
       ),
@@ -107,7 +112,7 @@ export const settingsSchema = v.object({
       ),
     ),
   ),
-  workers: count(
+  workers: countSetting(
     '--workers N',
     'STORE_ORDERS_WORKERS',
     'worker processes; more than one needs PostgreSQL and Redis',
@@ -117,7 +122,7 @@ export const settingsSchema = v.object({
     '--db FILE',
     'STORE_ORDERS_DB',
     'SQLite file; serve also accepts :memory:, whose orders are lost when the server stops',
-    v.optional(text(/^(?!\w+:\/\/)./, FILE_EXPECTED), 'store-orders.db'),
+    v.optional(matchingText(/^(?!\w+:\/\/)./, FILE_EXPECTED), 'store-orders.db'),
   ),
   databaseUrl: setting(
     '--database-url URL',
@@ -141,15 +146,15 @@ export const settingsSchema = v.object({
     '--base-path PATH',
     'STORE_ORDERS_BASE_PATH',
     'path before /store/orders, such as /v1',
-    v.optional(text(PATH, PATH_EXPECTED), '/v1'),
+    v.optional(matchingText(PATH, PATH_EXPECTED), '/v1'),
   ),
-  trustProxy: count(
+  trustProxy: countSetting(
     '--trust-proxy N',
     'STORE_ORDERS_TRUST_PROXY',
     'number of trusted proxies in front of the server',
     [0, 100, 0],
   ),
-  maxConnectionsPerAddress: count(
+  maxConnectionsPerAddress: countSetting(
     '--max-connections-per-address N',
     'STORE_ORDERS_MAX_CONNECTIONS_PER_ADDRESS',
     'most connections per client address; 0 for no limit; ignored with --trust-proxy',
@@ -167,7 +172,7 @@ export const settingsSchema = v.object({
       true,
     ),
   ),
-  addressPerMinute: count(
+  addressPerMinute: countSetting(
     '--address-per-minute N',
     'STORE_ORDERS_ADDRESS_PER_MINUTE',
     'requests per minute without a valid key, per client address',

@@ -83,7 +83,7 @@ export function createKeyRing(
     noDeleteOnStaleGet: true,
     perf: { now: nowMs },
   });
-  const running = new Map<string, { readonly start: number; readonly found: Promise<Principal | undefined> }>();
+  const lookUps = new Map<string, { readonly start: number; readonly result: Promise<Principal | undefined> }>();
 
   async function find(apiKey: string, start: number): Promise<Principal | undefined> {
     try {
@@ -104,13 +104,13 @@ export function createKeyRing(
    */
   function lookUp(apiKey: string): Promise<Principal | undefined> {
     const start = nowMs();
-    const other = running.get(apiKey);
-    if (other !== undefined && start - other.start < TRUSTED_MS) return other.found;
-    const found = find(apiKey, start).finally(() => {
-      if (running.get(apiKey)?.found === found) running.delete(apiKey);
+    const other = lookUps.get(apiKey);
+    if (other !== undefined && start - other.start < TRUSTED_MS) return other.result;
+    const result = find(apiKey, start).finally(() => {
+      if (lookUps.get(apiKey)?.result === result) lookUps.delete(apiKey);
     });
-    running.set(apiKey, { start, found });
-    return found;
+    lookUps.set(apiKey, { start, result });
+    return result;
   }
 
   return {

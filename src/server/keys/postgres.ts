@@ -26,15 +26,15 @@ const INSERT = `WITH issued AS (
       json_to_record($1::text::json) AS key (id text, name text, "createdAt" text), (${GIVEN_PLAN}) AS plan RETURNING 1)
   SELECT ${WAIT_FOR_DISK} FROM issued`;
 
-const SET_PLAN = changeOf(`(plan, per_minute, per_day) = (${GIVEN_PLAN})`);
-const SET_DIGEST = changeOf('digest = $2::text');
-const SET_REVOKED = changeOf('revoked_at = $2::text');
+const SET_PLAN = changeStatement(`(plan, per_minute, per_day) = (${GIVEN_PLAN})`);
+const SET_DIGEST = changeStatement('digest = $2::text');
+const SET_REVOKED = changeStatement('revoked_at = $2::text');
 
 /**
  * Returns an SQL statement that changes a key, unless the key is revoked. It locks the key's row
  * before it reads the row, for the reason given in `orders/postgres/transition.ts`.
  */
-function changeOf(assignment: string): string {
+function changeStatement(assignment: string): string {
   return `WITH found AS (SELECT id, revoked_at FROM store_orders_keys WHERE id = $1::text FOR NO KEY UPDATE),
     changed AS (
       UPDATE store_orders_keys AS k SET ${assignment} FROM found

@@ -16,7 +16,7 @@ export function checkBackends(backends: Backends): void {
   if (typeof backends !== 'object' || backends === null) {
     throw new TypeError('backends: expected an object with a function for each backend');
   }
-  for (const [name, state] of Object.entries(backends)) checkFunction(`backends.${name}`, state);
+  for (const [name, check] of Object.entries(backends)) checkFunction(`backends.${name}`, check);
 }
 
 /**
@@ -37,12 +37,12 @@ export function createProbes(backends: Backends, isDraining: () => boolean): rea
   }
 
   return [
-    ['/healthz', { ...probe, perform: () => outcome(200, { status: 'ok' }) }],
+    ['/healthz', { ...probe, perform: () => jsonOutcome(200, { status: 'ok' }) }],
     ['/readyz', { ...probe, perform: sharedReadiness }],
   ];
 }
 
-function outcome(status: number, object: object, ...fields: readonly string[]) {
+function jsonOutcome(status: number, object: object, ...fields: readonly string[]) {
   const body = Buffer.from(JSON.stringify(object));
   const type = ['Content-Type', 'application/json', 'Cache-Control', 'no-store'];
   return { status, fields: [...type, 'Content-Length', `${body.length}`, ...fields], body };
@@ -50,19 +50,19 @@ function outcome(status: number, object: object, ...fields: readonly string[]) {
 
 async function checkReadiness(backends: Backends, isDraining: () => boolean) {
   const states = await Promise.all(
-    Object.entries(backends).map(async ([name, state]) => [name, await stateOf(state)] as const),
+    Object.entries(backends).map(async ([name, check]) => [name, await stateOf(check)] as const),
   );
   const isReady = !isDraining() && states.every(([, state]) => state !== 'unavailable');
   const report = { backends: Object.fromEntries(states) };
-  if (isReady) return outcome(200, { status: 'ok', ...report });
+  if (isReady) return jsonOutcome(200, { status: 'ok', ...report });
   const code: ErrorCode = 'service_unavailable';
   const error = { code, message: 'The server is not ready. Ask again in a moment.', status: 503, ...report };
-  return { ...outcome(503, error, 'Retry-After', '1'), code };
+  return { ...jsonOutcome(503, error, 'Retry-After', '1'), code };
 }
 
-export async function stateOf(state: Backends[string]): Promise<BackendState> {
+export async function stateOf(check: Backends[string]): Promise<BackendState> {
   try {
-    return await state();
+    return await check();
   } catch {
     return 'unavailable';
   }

@@ -7,17 +7,17 @@ const ALLOW = 'GET, HEAD';
 
 /** Redirections to the documentation page, and an empty icon, which browsers cache for a week. */
 const FIXED: readonly (readonly [path: string, OpenPath])[] = [
-  ['/', redirection('docs')],
-  ['/docs/', redirection('../docs')],
-  ['/favicon.ico', fixed(204, ['Cache-Control', 'public, max-age=604800'])],
+  ['/', redirectTo('docs')],
+  ['/docs/', redirectTo('../docs')],
+  ['/favicon.ico', fixedReply(204, ['Cache-Control', 'public, max-age=604800'])],
 ];
 
 /** Redirects to a relative path, which also works behind a proxy that adds a prefix to the path. */
-function redirection(location: string): OpenPath {
-  return fixed(302, ['Location', location, 'Content-Length', '0']);
+function redirectTo(location: string): OpenPath {
+  return fixedReply(302, ['Location', location, 'Content-Length', '0']);
 }
 
-function fixed(status: number, fields: readonly string[]): OpenPath {
+function fixedReply(status: number, fields: readonly string[]): OpenPath {
   return { allow: ALLOW, perform: () => ({ status, fields, body: undefined }) };
 }
 

@@ -67,7 +67,7 @@ const GRACE_MS = 6 * SECOND_MS;
 /** How long a draining server waits on idle connections for requests that are on their way. */
 const LINGER_MS = 500;
 
-const FORWARDED =
+const FORWARDED_WARNING =
   'A request has the field X-Forwarded-For, which is ignored because no proxy is trusted. If a proxy is in front of this ' +
   'server, all its clients share the limits of one address: set trustProxy (--trust-proxy N) to the number of proxies.';
 
@@ -93,7 +93,7 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
   });
   let drained: Promise<void> | undefined;
 
-  let isWarned = false;
+  let hasWarned = false;
   const door = createFrontDoor(options);
   const orders = createServiceBehind(door, options);
   const probes = createProbes(backends, () => drained !== undefined);
@@ -104,9 +104,9 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
   function clientAddress(request: NodeRequest): string | undefined {
     // Reads `rawHeaders`, because Node.js creates `headers` only when it is first read.
     const isForwarded = (text: string) => text.length === 15 && text.toLowerCase() === 'x-forwarded-for';
-    if (isDirect && !isWarned && request.rawHeaders.some(isForwarded)) {
-      isWarned = true;
-      process.emitWarning(FORWARDED, 'StoreOrdersWarning');
+    if (isDirect && !hasWarned && request.rawHeaders.some(isForwarded)) {
+      hasWarned = true;
+      process.emitWarning(FORWARDED_WARNING, 'StoreOrdersWarning');
     }
     return addressOf(request);
   }

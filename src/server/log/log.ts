@@ -46,14 +46,14 @@ interface Entry {
 
 /**
  * Creates a log that writes one line for each event or request. A line is a JSON object, or text
- * for people if `readable` is true. Each line is ASCII and has the fields of `always`. Set `isFile`
- * if the stream writes to a file.
+ * for people if `isReadable` is true. Each line is ASCII and contains the `commonFields`. Set
+ * `isFile` if the stream writes to a file.
  *
  * Lines are written in batches. A write begins only when the previous one has ended, because the
  * stream would merge waiting writes into a longer one.
  */
-export function createLog(stream: LogStream, readable: boolean, always: LogFields = {}, isFile = false): Log {
-  const serialize: (entry: Entry) => string = readable ? readableLine : JSON.stringify;
+export function createLog(stream: LogStream, isReadable: boolean, commonFields: LogFields = {}, isFile = false): Log {
+  const serialize: (entry: Entry) => string = isReadable ? readableLine : JSON.stringify;
   const batchBytes = isFile ? FILE_BYTES : PIPE_BYTES;
   /** Lines that wait to be written. All batches but the last are full. */
   const batches: string[] = [];
@@ -66,7 +66,7 @@ export function createLog(stream: LogStream, readable: boolean, always: LogField
       dropped++;
       return;
     }
-    const entry = { time: new Date().toISOString(), level, event, ...always, ...fields };
+    const entry = { time: new Date().toISOString(), level, event, ...commonFields, ...fields };
     const line = `${escapeNonAscii(serialize(entry))}\n`;
     const last = batches.pop() ?? '';
     if (last.length + line.length <= batchBytes || last === '') batches.push(last + line);

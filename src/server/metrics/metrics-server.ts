@@ -6,11 +6,11 @@ const SERVER_OPTIONS = { headersTimeout: 5_000, requestTimeout: 5_000, connectio
 const MOST_CONNECTIONS = 4;
 
 /**
- * Creates a server that responds to `/metrics` with the result of `text`. The caller must call
+ * Creates a server that responds to `/metrics` with the result of `collect`. The caller must call
  * `listen`, with a port that clients of the service cannot reach. A connection is closed after one
  * response, and pipelined requests are not read.
  */
-export function createMetricsServer(text: () => Promise<string>): Server {
+export function createMetricsServer(collect: () => Promise<string>): Server {
   const server = createServer(SERVER_OPTIONS, async (request, response) => {
     stopReading(request.socket);
     response.setHeader('Connection', 'close');
@@ -24,7 +24,7 @@ export function createMetricsServer(text: () => Promise<string>): Server {
     if (request.url?.split('?', 1)[0] !== '/metrics') return fail('route_not_found');
     if (request.method !== 'GET' && request.method !== 'HEAD') return fail('method_not_allowed');
     try {
-      const metrics = await text();
+      const metrics = await collect();
       response.setHeader('Content-Type', 'text/plain; version=0.0.4; charset=utf-8').end(metrics);
     } catch {
       fail('internal_error');

@@ -8,9 +8,11 @@ import { onReplies } from '../log/replies.js';
 
 const MODES: readonly LimiterMode[] = ['shared', 'local', 'open', 'closed'];
 const STATES: readonly BackendState[] = ['ok', 'degraded', 'unavailable'];
-const WRITES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
+const WRITE_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 /** Upper bounds of durations. With all parts in memory, a typical request is faster than the first. */
-const SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+const DURATION_BUCKETS = [
+  0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
+];
 
 /**
  * Creates the metrics of this process, and returns a function that serialises them in the text
@@ -31,7 +33,7 @@ export function createMetrics(backends: Backends, limiterMode?: () => LimiterMod
     ...metric('request_duration_seconds', 'Time from the head of a request to its response, in seconds.', [
       'operation',
     ]),
-    buckets: SECONDS,
+    buckets: DURATION_BUCKETS,
   });
   const failures = new Counter(
     metric('failures_total', 'Requests that met a failure of the server or a backend.', ['operation']),
@@ -39,7 +41,7 @@ export function createMetrics(backends: Backends, limiterMode?: () => LimiterMod
   const refusals = new Counter(metric('refusals_total', 'Requests refused by a quota or a ban.', ['plan', 'code']));
   const writes = new Histogram({
     ...metric('commit_writes', 'Number of writes that were committed together.'),
-    buckets: WRITES,
+    buckets: WRITE_BUCKETS,
   });
   new Gauge({
     ...metric('backend_state', 'Number of processes in which the backend has this state.', ['backend', 'state']),

@@ -5,11 +5,11 @@ import { writeText } from '../log/write-text.js';
 import type { ServerStorage } from '../storage/storage.js';
 
 /** What the greeting shows, or depends on. */
-export interface Guide {
+export interface GreetingOptions {
   /** The base address of the server on this machine. Absent if it listens on a unix socket. */
   readonly url: string | undefined;
   /** The command line that creates a key. Absent if the keys are only in this process's memory. */
-  readonly createKey: string | undefined;
+  readonly createKeyCommand: string | undefined;
   /** Whether a new storage gets sample orders. */
   readonly hasSample: boolean;
   /** Whether a new storage with sample orders also gets demo keys, which are printed. */
@@ -21,8 +21,8 @@ export interface Guide {
  * prints how to create one. On a terminal, or with demo keys, prints the address of the
  * documentation. Uses stderr, because stdout may be a log, which must never contain a key.
  */
-export async function greet({ isNew, orders, keys, name }: ServerStorage, guide: Guide): Promise<void> {
-  const { url, createKey, hasSample, showsKeys } = guide;
+export async function greet({ isNew, orders, keys, name }: ServerStorage, options: GreetingOptions): Promise<void> {
+  const { url, createKeyCommand, hasSample, showsKeys } = options;
   const lines: string[] = [];
   const isFilled = isNew && hasSample;
   if (isFilled) {
@@ -31,7 +31,7 @@ export async function greet({ isNew, orders, keys, name }: ServerStorage, guide:
     if (showsKeys) lines.push(...(await createDemoKeys(keys, url)));
   }
   if (await keys.isEmpty()) {
-    lines.push(`${name} has no API keys.${createKey === undefined ? '' : ` Create one: ${createKey}`}`);
+    lines.push(`${name} has no API keys.${createKeyCommand === undefined ? '' : ` Create one: ${createKeyCommand}`}`);
   }
   if (url !== undefined && (process.stderr.isTTY || (isFilled && showsKeys))) {
     lines.push(`Documentation: ${new URL('/docs', url).href}`, '');

@@ -6,12 +6,12 @@ import { baseAddress, localAddress } from '../listener/base-url.js';
 
 const PATIENCE_MS = 3_000;
 
-/** Checks whether the server is healthy or, with `isReadiness`, whether it is ready. */
+/** Checks whether the server is healthy or, with `checksReadiness`, whether it is ready. */
 export async function checkHealth(
   { host, port }: { readonly host: string; readonly port: number | string },
-  isReadiness: boolean,
+  checksReadiness: boolean,
 ): Promise<CommandResult> {
-  const path = isReadiness ? '/readyz' : '/healthz';
+  const path = checksReadiness ? '/readyz' : '/healthz';
   const isSocket = typeof port === 'string';
   const url = isSocket ? `http://localhost${path}` : localAddress(baseAddress({ address: host, port }, path));
   const place = isSocket ? port : url;

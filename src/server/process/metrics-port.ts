@@ -9,8 +9,8 @@ export function loadMetrics(): Promise<typeof import('../metrics/metrics.js')> {
 }
 
 /** Serves the metrics on a port of their own. Rejects if the server cannot listen there. */
-export async function listenForMetrics(text: () => Promise<string>, host: string, port = 0) {
-  const server = createMetricsServer(text);
+export async function listenForMetrics(collect: () => Promise<string>, host: string, port = 0) {
+  const server = createMetricsServer(collect);
   await listen(server, { host, port, flag: '--metrics-port' });
   const address = addressOf(server);
   const url = address && baseAddress(address, '/metrics');

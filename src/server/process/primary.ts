@@ -31,14 +31,14 @@ export async function runPrimary({ workers: count, host, metricsPort }: Settings
   }
 
   /** Replaces the worker when it ends. */
-  async function keep({ number, ended, pause }: RunningWorker): Promise<void> {
+  async function keepRunning({ number, ended, pause }: RunningWorker): Promise<void> {
     const end = await ended;
     if (isStopping) return;
     log.error('worker ended', { worker: number, ...end });
     await pause;
     if (isStopping) return;
     const worker = start(number);
-    void keep(worker);
+    void keepRunning(worker);
     await worker.listening.then(
       () => log.event('worker replaced', { worker: number }),
       (error) => log.error('worker cannot start', { worker: number, error: messageOf(error) }),
@@ -58,7 +58,7 @@ export async function runPrimary({ workers: count, host, metricsPort }: Settings
     await Promise.all(workers.map((worker) => worker.listening));
     const metricsPage = metrics && (await listenForMetrics(metrics.collectFromWorkers(), host, metricsPort));
     const signal = firstSignal(killAll);
-    for (const worker of workers) void keep(worker);
+    for (const worker of workers) void keepRunning(worker);
     log.event('listening', { ...listening, metrics: metricsPage?.url, workers: count });
 
     log.event('stopping', { signal: await signal });

@@ -16,20 +16,20 @@ import { listenForMetrics, loadMetrics } from './metrics-port.js';
 
 /**
  * Runs the server until its lifecycle stops it. Then closes what it has opened, in reverse order,
- * and the storage last. `createKey` is the command line that creates a key.
+ * and the storage last. `createKeyCommand` is the command line that creates a key.
  */
 export async function runServer(
   settings: Settings,
-  data: ServerStorage,
+  storage: ServerStorage,
   log: Log,
   lifecycle: Lifecycle,
-  createKey: string,
+  createKeyCommand: string,
 ): Promise<CommandResult> {
   const { host, port, metricsPort } = settings;
   let hasServed = false;
   const cleanUps: (() => unknown)[] = [
     // If the server fails before it has served, the database that it has created is removed.
-    () => (hasServed ? closeStorage() : discard(data)),
+    () => (hasServed ? closeStorage() : discard(storage)),
   ];
 
   onReplies((message) => {
@@ -38,7 +38,7 @@ export async function runServer(
 
   async function closeStorage(): Promise<void> {
     try {
-      await data.close();
+      await storage.close();
     } catch (error) {
       log.error('database not closed', { error: messageOf(error) });
       // Node.js would not exit while a thread waits for a disk.
@@ -48,16 +48,16 @@ export async function runServer(
 
   async function serve(): Promise<void> {
     const metricsModule = metricsPort === undefined ? undefined : await loadMetrics();
-    const quotaBackend = await openQuotaBackend(settings.redisUrl, data.quotas, log);
+    const quotaBackend = await openQuotaBackend(settings.redisUrl, storage.quotas, log);
     cleanUps.push(quotaBackend.close);
-    const backends = { database: data.state, quotas: quotaBackend.state };
+    const backends = { database: storage.state, quotas: quotaBackend.state };
     const metrics = metricsModule?.createMetrics(backends, quotaBackend.mode);
 
     const server = createOrderServer({
-      store: data.orders,
+      store: storage.orders,
       limiter: quotaBackend.limiter,
-      authenticate: data.keys.authenticate,
-      isKnownKey: data.keys.isKnownKey,
+      authenticate: storage.keys.authenticate,
+      isKnownKey: storage.keys.isKnownKey,
       basePath: settings.basePath,
       addressPlan: addressPerMinute(settings.addressPerMinute),
       trustProxy: settings.trustProxy,
@@ -83,11 +83,11 @@ export async function runServer(
 
     const address = addressOf(server);
     const url = address && baseAddress(address, settings.basePath);
-    const isInMemory = data.name === IN_MEMORY;
+    const isInMemory = storage.name === IN_MEMORY;
     if (lifecycle.worker === undefined || lifecycle.worker === 1) {
-      await greet(data, {
+      await greet(storage, {
         url: url && localAddress(url),
-        createKey: isInMemory ? undefined : createKey,
+        createKeyCommand: isInMemory ? undefined : createKeyCommand,
         hasSample: settings.sample,
         // If other machines can reach the server, demo keys are shown only on a terminal, because
         // the log of a service must not contain them. A unix socket counts as reachable, because it
@@ -99,7 +99,7 @@ export async function runServer(
     lifecycle.report('listening', {
       url,
       socket: typeof port === 'string' ? port : undefined,
-      db: isInMemory ? undefined : data.name,
+      db: isInMemory ? undefined : storage.name,
       redis: settings.redisUrl?.name,
       metrics: metricsPage?.url,
     });

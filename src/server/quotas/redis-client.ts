@@ -71,7 +71,7 @@ interface Client {
 
 async function createClient({ nodes, db, tls, username, password }: RedisAddress): Promise<Client> {
   const { Redis, Cluster } = await ifInstalled(import('ioredis'), 'the Redis driver', 'ioredis');
-  const retry = (times: number) => Math.min(RETRY_MS.first * 2 ** (times - 1), RETRY_MS.longest);
+  const retryDelayMs = (times: number) => Math.min(RETRY_MS.first * 2 ** (times - 1), RETRY_MS.longest);
   const options = {
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),
@@ -88,11 +88,11 @@ async function createClient({ nodes, db, tls, username, password }: RedisAddress
     reconnectOnError: (error: Error) => replyCode(error) === 'READONLY',
   };
   const [node] = nodes;
-  if (nodes.length === 1) return new Redis({ ...options, ...node, db, retryStrategy: retry });
+  if (nodes.length === 1) return new Redis({ ...options, ...node, db, retryStrategy: retryDelayMs });
   return new Cluster([...nodes], {
     redisOptions: options,
     enableOfflineQueue: false,
-    clusterRetryStrategy: retry,
+    clusterRetryStrategy: retryDelayMs,
     // Connects by name, because a certificate is issued for a name, not for an address.
     dnsLookup: (host, callback) => callback(null, host),
   });

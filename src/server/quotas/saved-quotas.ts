@@ -77,7 +77,7 @@ export async function withSavedQuotas(
   for (const [keyId, json] of await table.load(onlyKeyId)) {
     const { success, output, issues } = v.safeParse(stateSchema, json);
     if (!success) throw new Error(`the saved quotas of ${keyId} are invalid: ${issues[0].message}`);
-    limiter.restore(keyId, shifted(output, -clock.utcOffsetMs()));
+    limiter.restore(keyId, shiftTimes(output, -clock.utcOffsetMs()));
   }
   // Changes that commands requested while no server ran are applied before the first `take`.
   await applyRequests();
@@ -96,7 +96,7 @@ export async function withSavedQuotas(
       const offsetMs = clock.utcOffsetMs();
       const states = saving.map((keyId) => {
         const state = limiter.inspect(keyId);
-        return [keyId, state && JSON.stringify(shifted(state, offsetMs))] as const;
+        return [keyId, state && JSON.stringify(shiftTimes(state, offsetMs))] as const;
       });
       try {
         await table.save(states, appliedSeq);
@@ -112,7 +112,7 @@ export async function withSavedQuotas(
  * Adds `ms` to the times in a state. The table holds Unix times, because the next process has
  * another clock. In a ban, a time of 0 means "never" and stays 0.
  */
-function shifted({ buckets, ban }: KeyState, ms: number): KeyState {
+function shiftTimes({ buckets, ban }: KeyState, ms: number): KeyState {
   const shift = (instantMs: number) => (instantMs === 0 ? 0 : instantMs + ms);
   return {
     buckets: buckets.map((bucket) => ({ ...bucket, atMs: bucket.atMs + ms })),

@@ -29,12 +29,12 @@ export function checkFile(file: string): void {
 
 /** Throws unless the file is a regular file with one name. A missing file is accepted. */
 export function checkKind(file: string): void {
-  const found = statSync(file, { throwIfNoEntry: false });
-  if (found === undefined) return;
-  if (!found.isFile()) throw new Error('it is not a regular file; name another');
-  if (found.nlink > 1) {
+  const stats = statSync(file, { throwIfNoEntry: false });
+  if (stats === undefined) return;
+  if (!stats.isFile()) throw new Error('it is not a regular file; name another');
+  if (stats.nlink > 1) {
     throw new Error(
-      `the file has ${found.nlink} names (hard links), and SQLite keeps a log beside each; remove all names but one`,
+      `the file has ${stats.nlink} names (hard links), and SQLite keeps a log beside each; remove all names but one`,
     );
   }
 }

@@ -23,7 +23,8 @@ export function restore(backup: string, file: string): CommandResult {
   if (unlock === undefined) return failed(`a server runs on ${file}; stop it first`);
   try {
     return withCopy(backup, target, (copy) => {
-      if (!endLog(target, file)) return failed(`another process uses ${file}; wait for it or stop it, then try again`);
+      if (!removeLog(target, file))
+        return failed(`another process uses ${file}; wait for it or stop it, then try again`);
       const bytes = putInPlace(copy, target);
       return done(`restored ${file} from ${backup}, ${bytes} bytes`, { file, backup, bytes });
     });
@@ -39,7 +40,7 @@ export function restore(backup: string, file: string): CommandResult {
  * Returns `false` if the old database is in use. Throws an error that calls it `name` if it belongs
  * to another program.
  */
-function endLog(file: string, name: string): boolean {
+function removeLog(file: string, name: string): boolean {
   if (existsSync(file) && !hasForeignJournal(file)) {
     const database = openSqliteDatabase(file);
     try {

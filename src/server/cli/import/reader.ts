@@ -7,7 +7,7 @@ import { CSV_HEAD, createCsvReader } from './csv.js';
 import { ImportMistake, linesOf } from './lines.js';
 
 /** The number of elements of a JSON array in a batch. */
-const BATCH = 1_000;
+const BATCH_SIZE = 1_000;
 /** Matches a blank line. White space that JSON does not allow is reported as a mistake. */
 const BLANK = /^[ \t\r]*$/;
 const BEGINS_ARRAY = /^[ \t\r]*\[/;
@@ -107,7 +107,7 @@ function* readArray(
   try {
     for (const { line, value } of parseJsonArray(lines.join('\n'))) {
       batch.push(toImported(value, first - 1 + line, statuses));
-      if (batch.length < BATCH) continue;
+      if (batch.length < BATCH_SIZE) continue;
       yield batch;
       batch = [];
     }

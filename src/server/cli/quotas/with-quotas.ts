@@ -6,7 +6,7 @@ import type { KeyRing } from '../../keys/key-ring.js';
 import { type QuotaAdmin, redisQuotaAdmin, savedQuotaAdmin } from '../../quotas/admin.js';
 import { connectRedis } from '../../quotas/redis-client.js';
 import { type Invocation, settingOptions } from '../command.js';
-import { unknownKey } from '../keys.js';
+import { unknownKeyMessage } from '../keys.js';
 import { STORAGE_OPTIONS, withStorage } from '../with-storage.js';
 
 export const QUOTA_OPTIONS = { ...settingOptions(['redisUrl']), ...STORAGE_OPTIONS };
@@ -18,7 +18,7 @@ export function withKey(
 ): Promise<CommandResult> {
   return withQuotas(invocation, async (admin, keys) => {
     const key = await keys.get(invocation.operand);
-    return key === undefined ? failed(unknownKey(invocation)) : work(admin, key);
+    return key === undefined ? failed(unknownKeyMessage(invocation)) : work(admin, key);
   });
 }
 
