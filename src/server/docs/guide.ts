@@ -4,11 +4,11 @@ import { propertyText } from './document-parts.js';
 import { codeBlock, escapeHtml, prose, row, section, table } from './markup.js';
 
 /** Returns the sections to read before the first request: authentication, ids and rate limits. */
-export function guide(document: OpenApiDocument): string {
-  return [authentication(), identifiers(), rateLimits(document)].join('\n');
+export function renderGuide(document: OpenApiDocument): string {
+  return [renderAuthentication(), renderIdentifiers(), renderRateLimits(document)].join('\n');
 }
 
-function authentication(): string {
+function renderAuthentication(): string {
   return section(
     'authentication',
     'Authentication',
@@ -20,7 +20,7 @@ ${codeBlock('Request header', 'Authorization: Bearer $API_KEY')}`,
   );
 }
 
-function identifiers(): string {
+function renderIdentifiers(): string {
   return section(
     'identifiers',
     'Identifiers',
@@ -51,7 +51,7 @@ BigInt('9007199254740993');
   );
 }
 
-function rateLimits({ components }: OpenApiDocument): string {
+function renderRateLimits({ components }: OpenApiDocument): string {
   const headers = Object.entries(components.headers).filter(([name]) => /ratelimit|retry-after/i.test(name));
   const plans = Object.values(PLANS).map(({ name, policies }) =>
     row(name, ...policies.map(({ quota }) => quota.toLocaleString('en'))),
@@ -88,7 +88,7 @@ const WAIT_AND_RETRY = `async function send(url, init, attempt = 0) {
 }`;
 
 /** Returns the introduction: the version and the base address. */
-export function introduction({ info }: OpenApiDocument, basePath: string): string {
+export function renderIntroduction({ info }: OpenApiDocument, basePath: string): string {
   return `<section id="introduction" aria-labelledby="introduction-title">
 <h1 id="introduction-title">${escapeHtml(info.title)} API</h1>
 <p class="lead">${escapeHtml(info.summary)}</p>

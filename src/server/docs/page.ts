@@ -1,8 +1,8 @@
 import type { OpenApiDocument } from '../../http/openapi/document.js';
 import { operationsOf } from './document-parts.js';
-import { guide, introduction } from './guide.js';
+import { renderGuide, renderIntroduction } from './guide.js';
 import { escapeHtml } from './markup.js';
-import { errorCodes, methodMark, objects, operation } from './reference.js';
+import { methodMark, renderErrorCodes, renderObjects, renderOperation } from './reference.js';
 
 /**
  * Returns the documentation page, built from the OpenAPI document. Scripts in the browser send the
@@ -58,13 +58,13 @@ ${operations.map(({ operationId, summary, method }) => `<a href="#${operationId}
 </section>
 </header>
 <main id="main" tabindex="-1">
-${introduction(document, basePath)}
+${renderIntroduction(document, basePath)}
 <noscript><p class="note">Sending requests needs JavaScript. The OpenAPI document is at <a href="openapi.json">openapi.json</a>.</p></noscript>
 ${CONSOLE}
-${guide(document)}
-${operations.map((described) => operation(document, basePath, described)).join('\n')}
-${objects(document)}
-${errorCodes()}
+${renderGuide(document)}
+${operations.map((described) => renderOperation(document, basePath, described)).join('\n')}
+${renderObjects(document)}
+${renderErrorCodes()}
 </main>
 <dialog id="confirm" aria-labelledby="confirm-title">
 <form method="dialog">

@@ -7,7 +7,11 @@ import { escapeHtml, jsonBlock, prose, section } from './markup.js';
 import { requestSamples } from './samples.js';
 
 /** Returns the section about an operation: its description, parameters, responses and samples. */
-export function operation({ components }: OpenApiDocument, basePath: string, described: CallableOperation): string {
+export function renderOperation(
+  { components }: OpenApiDocument,
+  basePath: string,
+  described: CallableOperation,
+): string {
   const { method, path, operationId, summary, description, parameters = [], responses } = described;
   const answers = Object.entries(responses).flatMap(([status, { $ref }]) => {
     const response = components.responses[$ref.replace('#/components/responses/', '')];
@@ -23,7 +27,7 @@ export function operation({ components }: OpenApiDocument, basePath: string, des
     `<p class="path">${methodMark(method)} <code>${escapeHtml(basePath + path)}</code>
 <span class="mark">${described['x-stability']}</span></p>
 <p>${prose(description)}</p>
-${parameters.length === 0 ? '' : fieldList(parameters.map(parameter))}`,
+${parameters.length === 0 ? '' : fieldList(parameters.map(renderParameter))}`,
     [requestSamples(operationId, method, examplePath, basePath), ...exampleResponses].join('\n'),
     `<h3>Responses</h3>
 <dl class="fields wide answers">
@@ -43,7 +47,7 @@ function responseRow(status: string, response: OpenApiResponse): string {
 }
 
 /** Returns a section for each object that responses contain, with its fields and an example. */
-export function objects({ components }: OpenApiDocument): string {
+export function renderObjects({ components }: OpenApiDocument): string {
   return ['Order', 'Error']
     .map((name) => {
       const schema = components.schemas[name] ?? null;
@@ -62,7 +66,7 @@ export function objects({ components }: OpenApiDocument): string {
     .join('\n');
 }
 
-function parameter(json: Json): string {
+function renderParameter(json: Json): string {
   const typed = { type: 'integer', format: 'int64', description: propertyText(json, 'description') };
   return fieldRow(propertyText(json, 'name'), typed, true, propertyText(json, 'example'));
 }
@@ -79,7 +83,7 @@ function fieldRow(name: string, field: Json, isRequired: boolean, example: Json)
 }
 
 /** Returns every error code with its message, which names the cause and the remedy. */
-export function errorCodes(): string {
+export function renderErrorCodes(): string {
   const errors = ERROR_CODES.map(errorObject).sort((one, other) => one.status - other.status);
   const rows = errors.map(
     ({ code, message, status }) => `<div><dt><code id="error-${code}">${code}</code> <span>${status}</span></dt>

@@ -1,5 +1,5 @@
 import { indentJson, tokensOf } from '../highlight.js';
-import { announce, make, scrollable } from './dom.js';
+import { announce, createElement, createScrollable } from './dom.js';
 import type { Answer } from './send.js';
 
 /** The maximum number of characters shown. The text of a million orders would block the page. */
@@ -16,34 +16,34 @@ export function renderAnswer(answer: Answer, content: readonly Node[]): Node[] {
   const facts = `${Math.round(durationMs)} ms · ${status === 204 ? 'no content' : size}`;
   const fields = Array.from(headers, ([name, value]) => `${name}: ${value}`).join('\n');
   return [
-    make(
+    createElement(
       'p',
       'line',
-      make('span', `status ${status < 400 ? 'good' : 'bad'}`, `${status} ${statusText}`),
-      make('span', 'hint', facts),
+      createElement('span', `status ${status < 400 ? 'good' : 'bad'}`, `${status} ${statusText}`),
+      createElement('span', 'hint', facts),
     ),
-    ...(status < 400 ? [] : [explain(answer)]),
+    ...(status < 400 ? [] : [renderError(answer)]),
     ...content,
-    ...(text === '' ? [] : [details('JSON', renderJson(text), true)]),
-    details('Header fields', scrollable('pre', '', 'Header fields', fields), false),
+    ...(text === '' ? [] : [renderDetails('JSON', renderJson(text), true)]),
+    renderDetails('Header fields', createScrollable('pre', '', 'Header fields', fields), false),
   ];
 }
 
 export function renderFailure(sentence: string): Node[] {
   announce(sentence);
-  return [make('p', 'note', sentence)];
+  return [createElement('p', 'note', sentence)];
 }
 
 /**
- * Explains an error response: shows the message of its Error object, a link to the error code and,
- * after a 429 or 503, an element that counts down the wait.
+ * Renders an error response: the message of its Error object, a link to the error code and, after a
+ * 429 or 503, an element that counts down the wait.
  */
-export function explain({ headers, text }: Answer): HTMLElement {
+export function renderError({ headers, text }: Answer): HTMLElement {
   const { code, message } = readError(text);
-  const link = make('a', '', code);
+  const link = createElement('a', '', code);
   link.href = `#error-${code}`;
-  const note = make('p', 'note', link, ` ${message}`);
-  if (headers.has('Retry-After')) note.prepend(make('strong', 'countdown'), ' ');
+  const note = createElement('p', 'note', link, ` ${message}`);
+  if (headers.has('Retry-After')) note.prepend(createElement('strong', 'countdown'), ' ');
   return note;
 }
 
@@ -60,14 +60,14 @@ function renderJson(json: string): HTMLElement {
   const rest = json.length - SHOWN_TEXT;
   const nodes: (Node | string)[] = [];
   for (const { kind, text } of tokensOf(indentJson(rest > 0 ? json.slice(0, SHOWN_TEXT) : json))) {
-    nodes.push(kind === '' ? text : make('span', kind, text));
+    nodes.push(kind === '' ? text : createElement('span', kind, text));
   }
   if (rest > 0) nodes.push(`… ${rest.toLocaleString('en')} more characters`);
-  return scrollable('pre', '', 'JSON', ...nodes);
+  return createScrollable('pre', '', 'JSON', ...nodes);
 }
 
-function details(summary: string, content: Node, isOpen: boolean): HTMLDetailsElement {
-  const element = make('details', '', make('summary', '', summary), content);
+function renderDetails(summary: string, content: Node, isOpen: boolean): HTMLDetailsElement {
+  const element = createElement('details', '', createElement('summary', '', summary), content);
   element.open = isOpen;
   return element;
 }

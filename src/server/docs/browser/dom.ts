@@ -1,12 +1,12 @@
 /** Returns the element of the page with this id. */
 export function byId<T extends Element>(id: string, type: new () => T): T {
-  const found = document.getElementById(id);
-  if (!(found instanceof type)) throw new TypeError(`the page has no ${type.name} with id "${id}"`);
-  return found;
+  const element = document.getElementById(id);
+  if (!(element instanceof type)) throw new TypeError(`the page has no ${type.name} with id "${id}"`);
+  return element;
 }
 
 /** Creates an element. A string in `content` becomes text, even if it contains markup. */
-export function make<Name extends keyof HTMLElementTagNameMap>(
+export function createElement<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
   className: string,
   ...content: (Node | string)[]
@@ -18,13 +18,13 @@ export function make<Name extends keyof HTMLElementTagNameMap>(
 }
 
 /** Creates a region that scrolls. It is focusable, so that the keyboard can scroll it. */
-export function scrollable<Name extends 'div' | 'pre'>(
+export function createScrollable<Name extends 'div' | 'pre'>(
   name: Name,
   className: string,
   label: string,
   ...content: (Node | string)[]
 ): HTMLElementTagNameMap[Name] {
-  const element = make(name, className, ...content);
+  const element = createElement(name, className, ...content);
   element.tabIndex = 0;
   element.role = 'group';
   element.ariaLabel = label;
@@ -37,7 +37,7 @@ export function announce(sentence: string): void {
 }
 
 /** Formats a wait, rounded up: `42 s`, `3 min 20 s`, and from two hours on `23 h 59 min`. */
-export function duration(ms: number): string {
+export function formatDuration(ms: number): string {
   const seconds = Math.ceil(ms / 1_000);
   const minutes = Math.floor(seconds / 60);
   if (seconds < 120) return `${seconds} s`;

@@ -1,20 +1,20 @@
-import { explain, renderAnswer, renderFailure } from './answer.js';
-import { announce, byId, duration } from './dom.js';
+import { renderAnswer, renderError, renderFailure } from './answer.js';
+import { announce, byId, formatDuration } from './dom.js';
 import { explainInRow, renderOrders } from './orders.js';
 import { showQuota } from './quota.js';
 import { enableSamples } from './samples.js';
 import { type Answer, send } from './send.js';
 
 const base = new URL(`.${document.body.dataset['basePath']}`, location.href).href.replace(/\/$/, '');
-const key = byId('key', HTMLInputElement);
-const showKey = byId('key-show', HTMLButtonElement);
-const orderId = byId('order-id', HTMLInputElement);
+const keyInput = byId('key', HTMLInputElement);
+const showKeyButton = byId('key-show', HTMLButtonElement);
+const orderIdInput = byId('order-id', HTMLInputElement);
 const output = byId('answer', HTMLElement);
-const confirmation = byId('confirm', HTMLDialogElement);
+const confirmDialog = byId('confirm', HTMLDialogElement);
 
-const NO_QUOTA = 'Send a request to see the quota of this key.';
-const OF_KEY = 'Remaining requests for this key';
-const OF_ADDRESS = 'Remaining requests for your address, without a valid key';
+const NO_QUOTA_CAPTION = 'Send a request to see the quota of this key.';
+const KEY_CAPTION = 'Remaining requests for this key';
+const ADDRESS_CAPTION = 'Remaining requests for your address, without a valid key';
 
 /** When the key in the key field may send its next request, as a value of `performance.now()`. */
 let waitUntilMs = 0;
@@ -28,19 +28,19 @@ const waitMs = () => Math.max(0, waitUntilMs - performance.now());
  * flight, and while the user has to wait: a request within this time could get the key banned.
  */
 async function request(method: 'GET' | 'DELETE', path: string): Promise<Answer | string | undefined> {
-  if (waitMs() > 0) announce(`Wait ${duration(waitMs())} before the next request.`);
+  if (waitMs() > 0) announce(`Wait ${formatDuration(waitMs())} before the next request.`);
   if (isSending || waitMs() > 0) return undefined;
   isSending = true;
   update();
-  const apiKey = key.value.trim();
+  const apiKey = keyInput.value.trim();
   const answer = await send(method, base + path, apiKey);
   isSending = false;
   // The user may have changed the key since. The response then does not apply to the new key.
-  if (typeof answer !== 'string' && apiKey === key.value.trim()) {
+  if (typeof answer !== 'string' && apiKey === keyInput.value.trim()) {
     const { status, headers } = answer;
     waitUntilMs = performance.now() + Number(headers.get('Retry-After') ?? 0) * 1_000;
-    const isOfAddress = status === 401 || headers.get('RateLimit-Policy')?.startsWith('"address-');
-    if (headers.has('RateLimit')) updateQuota = showQuota(isOfAddress ? OF_ADDRESS : OF_KEY, headers);
+    const isAddressQuota = status === 401 || headers.get('RateLimit-Policy')?.startsWith('"address-');
+    if (headers.has('RateLimit')) updateQuota = showQuota(isAddressQuota ? ADDRESS_CAPTION : KEY_CAPTION, headers);
   }
   update();
   return answer;
@@ -67,9 +67,9 @@ const cancel = (id: string) => request('DELETE', `/store/orders/${encodeURICompo
 /** Asks the user to confirm the cancellation of an order, and then calls `onConfirmed`. */
 function confirmThen(id: string, onConfirmed: () => unknown): void {
   byId('confirm-id', HTMLElement).textContent = id;
-  confirmation.returnValue = 'keep';
-  confirmation.onclose = () => confirmation.returnValue === 'cancel' && onConfirmed();
-  confirmation.showModal();
+  confirmDialog.returnValue = 'keep';
+  confirmDialog.onclose = () => confirmDialog.returnValue === 'cancel' && onConfirmed();
+  confirmDialog.showModal();
 }
 
 function cancelInRow(id: string, button: HTMLButtonElement): void {
@@ -83,7 +83,7 @@ function cancelInRow(id: string, button: HTMLButtonElement): void {
     button.textContent = status === 204 ? 'Cancelled' : 'Refused';
     button.ariaLabel = `Cancel order ${id}: ${status} ${statusText}`;
     button.classList.toggle('done', status === 204 || status === 409);
-    explainInRow(button, status === 204 ? undefined : explain(answer));
+    explainInRow(button, status === 204 ? undefined : renderError(answer));
     update();
   });
 }
@@ -92,7 +92,7 @@ function cancelInRow(id: string, button: HTMLButtonElement): void {
 function update(): void {
   const leftMs = waitMs();
   for (const element of document.querySelectorAll('.countdown')) {
-    element.textContent = leftMs > 0 ? `Wait ${duration(leftMs)}.` : 'You can send the next request.';
+    element.textContent = leftMs > 0 ? `Wait ${formatDuration(leftMs)}.` : 'You can send the next request.';
   }
   for (const button of document.querySelectorAll('.send button, .orders button')) {
     // Uses `aria-disabled`, because `disabled` would take the focus away from the button.
@@ -108,18 +108,18 @@ byId('key-form', HTMLFormElement).addEventListener('submit', (event) => {
 byId('list', HTMLButtonElement).addEventListener('click', list);
 byId('send', HTMLFormElement).addEventListener('submit', (event) => {
   event.preventDefault();
-  const id = orderId.value.trim();
+  const id = orderIdInput.value.trim();
   if (id !== '') confirmThen(id, async () => show(await cancel(id), false));
 });
-key.addEventListener('input', () => {
+keyInput.addEventListener('input', () => {
   waitUntilMs = 0;
-  updateQuota = showQuota(NO_QUOTA, new Headers());
+  updateQuota = showQuota(NO_QUOTA_CAPTION, new Headers());
   update();
 });
-showKey.addEventListener('click', () => {
-  const shows = key.type === 'password';
-  key.type = shows ? 'text' : 'password';
-  showKey.ariaPressed = `${shows}`;
+showKeyButton.addEventListener('click', () => {
+  const isHidden = keyInput.type === 'password';
+  keyInput.type = isHidden ? 'text' : 'password';
+  showKeyButton.ariaPressed = `${isHidden}`;
 });
 enableSamples(base);
 setInterval(update, 500);

@@ -1,4 +1,4 @@
-import { byId, duration, make } from './dom.js';
+import { byId, createElement, formatDuration } from './dom.js';
 
 type QuotaWindow = ReturnType<typeof readWindows>[number];
 
@@ -33,10 +33,10 @@ export function showQuota(caption: string, headers: Headers): () => void {
 }
 
 function createMeter({ name, quota, remaining, resetAtMs }: QuotaWindow) {
-  const left = make('span', 'left');
-  const reset = make('span', 'hint');
-  const fill = make('div', 'fill');
-  const bar = make('div', 'bar', fill);
+  const left = createElement('span', 'left');
+  const reset = createElement('span', 'hint');
+  const fill = createElement('div', 'fill');
+  const bar = createElement('div', 'bar', fill);
   bar.role = 'meter';
   bar.ariaLabel = `Remaining requests, window ${name}`;
   bar.ariaValueMin = '0';
@@ -44,13 +44,13 @@ function createMeter({ name, quota, remaining, resetAtMs }: QuotaWindow) {
 
   function update(): void {
     const waitMs = resetAtMs - performance.now();
-    const now = waitMs > 0 ? remaining : quota;
-    left.textContent = `${now.toLocaleString('en')} of ${quota.toLocaleString('en')} left`;
-    reset.textContent = now === quota ? 'full' : `full in ${duration(waitMs)}`;
-    bar.ariaValueNow = `${now}`;
-    bar.classList.toggle('low', now <= quota / 10);
-    fill.style.width = `${(100 * now) / quota}%`;
+    const current = waitMs > 0 ? remaining : quota;
+    left.textContent = `${current.toLocaleString('en')} of ${quota.toLocaleString('en')} left`;
+    reset.textContent = current === quota ? 'full' : `full in ${formatDuration(waitMs)}`;
+    bar.ariaValueNow = `${current}`;
+    bar.classList.toggle('low', current <= quota / 10);
+    fill.style.width = `${(100 * current) / quota}%`;
   }
 
-  return { element: make('div', 'window', make('b', '', name), left, bar, reset), update };
+  return { element: createElement('div', 'window', createElement('b', '', name), left, bar, reset), update };
 }
