@@ -39,7 +39,7 @@ export const dbCommands: readonly Command[] = [
 ];
 
 const NO_FILE =
-  'the db commands need an SQLite file, but the settings name a PostgreSQL database; name a file with --db, or use pg_dump and pg_restore';
+  'the db commands need a SQLite file, but the settings name a PostgreSQL database; name a file with --db, or use pg_dump and pg_restore';
 
 async function withFile(invocation: Invocation, work: (file: string) => CommandResult): Promise<CommandResult> {
   const { db: file, databaseUrl } = readStorageSettings(invocation);

@@ -29,7 +29,7 @@ export async function importOrders(invocation: Invocation): Promise<CommandResul
   try {
     [input, removeBar] = openInput(file);
   } catch {
-    return failed(`cannot read ${name}; check that the file exists`);
+    return failed(`cannot read ${name}; check that it is a readable file`);
   }
   // Without a listener, an error before the first read would end the process. `readOrders` reports
   // the error.
@@ -101,7 +101,7 @@ async function store(
         const { cause } = imported;
         const reason = failureOf(cause, storage.name, 'write').message;
         return failed(
-          `it is unknown whether the orders were imported: ${reason}; run orders list before you import them again`,
+          `it is unknown whether the orders were imported: ${reason}; run "store-orders orders list" before you import them again`,
         );
       }
     }

@@ -90,6 +90,6 @@ const CONSOLE = `<section id="try" aria-labelledby="try-title">
 <button>Cancel</button>
 </span>
 </form>
-<div id="answer" class="answer"><p class="hint">Requests are sent with the API key of this page.</p></div>
+<div id="answer" class="answer"><p class="hint">Requests are sent with the key in the API key field.</p></div>
 </div>
 </section>`;

@@ -36,7 +36,7 @@ export function createMetrics(backends: Backends, limiterMode?: () => LimiterMod
     buckets: DURATION_BUCKETS,
   });
   const failures = new Counter(
-    metric('failures_total', 'Requests that met a failure of the server or a backend.', ['operation']),
+    metric('failures_total', 'Requests that failed because of the server or a backend.', ['operation']),
   );
   const refusals = new Counter(metric('refusals_total', 'Requests refused by a quota or a ban.', ['plan', 'code']));
   const writes = new Histogram({

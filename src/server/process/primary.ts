@@ -69,7 +69,7 @@ export async function runPrimary({ workers: count, host, metricsPort }: Settings
     clearTimeout(killTimer);
     for (const end of unclean) log.error('worker ended', end);
     log.event('stopped');
-    return unclean.length === 0 ? { outcome: 'done' } : failed('a worker did not stop cleanly');
+    return unclean.length === 0 ? { outcome: 'done' } : failed('a worker did not stop cleanly; the log names it');
   } catch (error) {
     return failed(messageOf(error));
   } finally {

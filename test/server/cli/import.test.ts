@@ -61,7 +61,7 @@ test('an invalid record is reported with its file, line and field; the import st
     }
   }
   for (const name of ['absent.ndjson', '.']) {
-    assert.equal(await failure(`orders import ${name}`), `cannot read ${name}; check that the file exists`);
+    assert.equal(await failure(`orders import ${name}`), `cannot read ${name}; check that it is a readable file`);
   }
   assert.deepEqual(readdirSync(cwd), ['orders.csv', 'orders.ndjson'], 'the failed import creates no database');
 });

@@ -93,7 +93,7 @@ describe('the program with a PostgreSQL database', { skip: missingEngine }, asyn
   test('db check and db backup refuse PostgreSQL', async () => {
     const { misuse, failure } = await newDatabase();
     for (const command of ['db check', 'db backup copy.db']) {
-      assert.match(await misuse(command), /^the db commands need an SQLite file, .+ pg_dump /);
+      assert.match(await misuse(command), /^the db commands need a SQLite file, .+ pg_dump /);
       assert.match(await failure(`${command} --db absent.db`), /^there is no database absent\.db/);
     }
   });
