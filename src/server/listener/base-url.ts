@@ -10,5 +10,5 @@ export function localAddress(url: string): string {
 
 /** Returns whether only this machine can reach the address. */
 export function isLoopback(address: string): boolean {
-  return /^(?:(?:::ffff:)?127\.|::1$)/.test(address);
+  return address.startsWith('127.') || address === '::1';
 }
