@@ -81,7 +81,14 @@ test('control characters from the database do not reach the terminal', async () 
   const database = openSqliteDatabase(join(cwd, 'store-orders.db'));
   database.prepare('UPDATE orders SET status = ?').run(CONTROLS);
   database.close();
-  for (const command of ['orders list', 'orders show 7', 'keys list', 'quota list', 'db check']) {
+  for (const command of [
+    'orders list',
+    'orders show 7',
+    'orders show 7 --json',
+    'keys list',
+    'quota list',
+    'db check',
+  ]) {
     const text = await output(command);
     assert.ok(text.includes(ESCAPED), `${command}: ${JSON.stringify(text)}`);
     assert.doesNotMatch(text, /[^\P{Cc}\n]/u, command);
