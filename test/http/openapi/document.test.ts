@@ -171,6 +171,16 @@ test('every error code of an operation has exactly one example, and every error 
   assert.deepEqual(rows.toSorted(), all.map(([code, status]) => `${status} ${code}`).toSorted());
 });
 
+test('together, the examples of the fields of an order or an error are an example in a response', () => {
+  const examples = Object.values(document.components.responses).flatMap(examplesOf);
+  const shown = examples.flatMap(([, value]) => value).map((value) => JSON.stringify(value));
+  for (const name of ['Order', 'Error']) {
+    const fields = Object.entries(JSON.parse(text).components.schemas[name].properties);
+    const example = JSON.stringify(Object.fromEntries(fields.map(([field, of]) => [field, Object(of).examples[0]])));
+    assert.ok(shown.includes(example), example);
+  }
+});
+
 test('the OpenAPI document has the limits of int64 with all digits, and accepts both as ids', () => {
   for (const limit of [INT64_MIN, INT64_MAX]) {
     assert.equal(
