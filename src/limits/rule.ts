@@ -77,7 +77,7 @@ export function decisionOf(
   };
 }
 
-/** Returns the window as it is now. `stored` is its bucket as it was, if it has one. */
+/** Returns the window at this instant. `stored` is the bucket that is stored for it, if any. */
 function settleWindow(stored: Bucket | undefined, policy: QuotaPolicy, cost: number, instant: Instant): Settled {
   const bucket = settle(stored, policy, instant);
   return { policy, bucket, refuses: !holds(bucket, policy, cost) };

@@ -10,6 +10,7 @@ const TIME = `(?:${MINUTE}:[0-5][0-9]${DECIMALS}(?:[Zz]|[+-]${MINUTE})|23:59:60$
 
 /**
  * A regular expression, for JavaScript and PostgreSQL, that matches an RFC 3339 §5.6 date-time on a
- * day that exists. A leap second must be in UTC. A second has at most 38 decimals.
+ * day that exists. A leap second must be in UTC. A second has at most 38 decimals, so that the text
+ * has at most 64 characters.
  */
 export const DATE_TIME_PATTERN = `^(?:[0-9]{4}-(?:${DAYS})|${LEAP_YEAR}-02-29)[Tt]${TIME}$`;

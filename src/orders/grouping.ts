@@ -1,10 +1,13 @@
-/** After this time, the next group is sent without waiting for the end of the one in flight. */
+/**
+ * After this time, the next group is sent even if one is still in flight, so that a slow group does
+ * not delay all later calls.
+ */
 const SLOW_MS = 25;
 
 /**
  * Creates a function that groups its calls: those of one pass of the event loop, and those made
- * while another group is in flight. `send` receives at most `most` calls, all made before it runs,
- * so what it reads is up to date for each of them.
+ * while another group is in flight. `send` receives at most `most` calls. All of them were made
+ * before `send` starts, so no call receives older data than it would have read itself.
  */
 export function createGrouping<Call>(
   most: number,

@@ -203,7 +203,7 @@ class JsonReader {
 }
 
 const NUMBER_PARTS = /^(-?[0-9]+)(?:\.([0-9]+))?(?:[eE](.+))?$/;
-/** The largest exponent of ten that is computed exactly. A double is below 10^309. */
+/** The largest exponent of ten that is computed exactly: `1e999999999` would take all memory. */
 const MAX_SHIFT = 400;
 
 /** Returns an integer exactly, however it is written. Returns NaN instead of a rounded integer. */

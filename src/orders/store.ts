@@ -34,7 +34,7 @@ export interface OrderStore {
 
 export type ListedOrders = OrderArray | OrderPages;
 
-/** A list as an array. Any array of orders is one. */
+/** A list as an array. A plain array of orders, without a `version`, is enough. */
 export interface OrderArray extends ReadonlyArray<Order> {
   /**
    * Identifies the content. The store changes the version whenever the list changes, and never
@@ -60,7 +60,7 @@ export interface OrderPages extends AsyncIterable<string | Uint8Array> {
 }
 
 /**
- * Gives an array a version. The default is unique, because a host may replace one store by another.
+ * Gives an array a version. The default is unique, so that no other store's list has the same one.
  * The property is not enumerable, so that the array still equals an array of the same orders.
  */
 export function withVersion(orders: readonly Order[], version: string = crypto.randomUUID()): OrderArray {

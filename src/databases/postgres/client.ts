@@ -26,10 +26,10 @@ export type PostgresRow = Readonly<Record<string, unknown>>;
 export interface PostgresPool extends PostgresClient {
   /**
    * Takes one connection out of the pool, for several queries. A long list needs this, because all
-   * its queries must see the same snapshot. The pool calls `taken`, as `pg` does, or returns a
+   * its queries must see the same snapshot. The pool calls `callback`, as `pg` does, or returns a
    * promise.
    */
-  connect?(taken: (error: unknown, client?: HeldPostgresClient) => void): Promise<HeldPostgresClient> | undefined;
+  connect?(callback: (error: unknown, client?: HeldPostgresClient) => void): Promise<HeldPostgresClient> | undefined;
 }
 
 export interface HeldPostgresClient extends PostgresClient {
@@ -45,8 +45,8 @@ export interface HeldPostgresClient extends PostgresClient {
 
 /**
  * Takes one connection out of a pool. Ignores its `error` events until it is released, because the
- * next query reports the error. Listens in the callback of `pg`, because PostgreSQL can end a
- * connection in its first packet, and a promise would resolve after that.
+ * next query reports the error. Listens from the callback of `pg` on. A promise would resolve too
+ * late if PostgreSQL ends the connection in its first packet.
  */
 export async function holdConnection(connect: NonNullable<PostgresPool['connect']>): Promise<HeldPostgresClient> {
   const client = await new Promise<HeldPostgresClient>((resolve, reject) => {

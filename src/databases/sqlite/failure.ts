@@ -2,7 +2,7 @@ import { messageOf } from '../../message-of.js';
 
 /** Each row has this program's name for an error, SQLite's code, and SQLite's name for the code. */
 const RESULTS = [
-  // A full disk: the file -shm could not grow.
+  // The file -shm could not grow. This row comes before SQLITE_IOERR, which also matches the code.
   ['full', 10 | (19 << 8), 'SQLITE_IOERR_SHMSIZE'],
   ['busy', 5, 'SQLITE_BUSY'],
   ['read_only', 8, 'SQLITE_READONLY'],

@@ -32,7 +32,7 @@ export function createWriteQueue(database: SqliteDatabase): WriteQueue {
   let waiting: Waiting[] = [];
   let isScheduled = false;
 
-  /** Commits the writes together, and settles them. Returns those that found the file locked. */
+  /** Commits the writes together, and settles them. Returns those that still wait for the lock. */
   function commit(writes: readonly Waiting[]): Waiting[] {
     let resolves: readonly (() => void)[];
     try {

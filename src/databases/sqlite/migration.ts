@@ -63,8 +63,8 @@ export function schemaVersions(database: SqliteDatabase, schemas: Schemas): Read
  */
 export function isOurs(database: SqliteDatabase): boolean {
   try {
-    // `PRAGMA application_id` must not come first. If the file is busy, it would fail but stay open
-    // in libsql, and the file could not be switched to WAL mode.
+    // `PRAGMA application_id` must not come first. If the file is busy, libsql would keep the
+    // failed statement open, and the file could not be switched to WAL mode.
     if (prepare(database, "SELECT 1 FROM sqlite_schema WHERE type = 'table' LIMIT 1").all().length === 0) return false;
     const [row] = prepare(database, 'PRAGMA application_id').all();
     if (row?.['application_id'] === BigInt(APPLICATION_ID)) return true;

@@ -39,7 +39,7 @@ interface WaitingCall {
  */
 const PATIENCE_MS = 3_000;
 const RECORD_MS = 1;
-/** The last process that closes a file also copies the log into it. */
+/** Closing may take longer, because the last process to close a file copies the log into it. */
 const CLOSE_MS = 5_000;
 
 /**
@@ -119,7 +119,7 @@ export function createFileWorker<Parts>(
     unsent = [];
   }
 
-  /** Gives the worker time for the first call, on which it works from now on. */
+  /** Starts the deadline of the first waiting call, which the worker carries out from now on. */
   function watchFirst(): void {
     clearTimeout(watchdog);
     const [first] = waiting;

@@ -7,7 +7,7 @@ import { createWriteQueue, type WriteQueue } from './group-commit.js';
 import { checkIdentities, identityOf } from './identity.js';
 import { APPLICATION_ID } from './migration.js';
 
-// The side of remote.ts that runs on the worker's thread.
+// Runs on the worker's thread, and carries out the calls that remote.ts sends.
 
 /** The data that a worker receives at its start. */
 export interface FileWorkerData {

@@ -112,7 +112,8 @@ export function createStatefulLimiter(options: MemoryLimiterOptions): StatefulLi
     const bucketKey = pool.keyOf(key, now.nowMs);
     const stored = pool.get(bucketKey);
     const { decision, next } = decide(bucketKey, stored ?? pool.shared(), plan, cost, now);
-    // Only the shared bucket, which is stored already, refuses a key without a state of its own.
+    // A key without a state of its own starts with the shared one. If that one refuses the request,
+    // it is stored already.
     const isChanged = stored !== undefined || decision.verdict === 'within_quota';
     if (isChanged && !isPeek) pool.set(bucketKey, next, shape);
     return decision;

@@ -165,8 +165,9 @@ return answer
  *
  * The arguments are few and short, because each costs the server and the client about 0.3 µs.
  *
- * The reply is a list of integers: the time; -1 if the request passes, else the end of the ban
- * or 0; then for each window after the request `taken` and the milliseconds until `at`.
+ * The reply is a list of integers. The first is the time. The second is -1 if the request passes,
+ * otherwise the end of the ban, or 0 without a ban. Then each window has two: the `taken` of its
+ * bucket after the request, and the milliseconds until the `atMs` of that bucket.
  *
  * A record is one value in MessagePack, which Redis packs and unpacks itself:
  *

@@ -47,18 +47,18 @@ export function createSharedLimiter(calls: RedisCalls, localMs: () => number, re
   }
 
   /**
-   * Makes the next request of the key ask the server. The reply to a request that was sent before
-   * the change may have arrived meanwhile, so the refusal is forgotten when the call is over.
+   * Forgets the refusal of a key after `call`, so that the next request asks the server. If it were
+   * forgotten before, a reply that arrives during the call could bring it back.
    */
-  const change = (key: string, call: Promise<unknown>) => call.finally(() => refusals.delete(key));
+  const forgetRefusalAfter = (key: string, call: Promise<unknown>) => call.finally(() => refusals.delete(key));
 
   return {
     take: (key: string, plan: Plan, cost: number): Decision | Promise<ServerDecision> =>
       refuse(key, plan, cost) ?? ask(key, plan, cost),
     peek: (key: string, plan: Plan, cost: number): Promise<ServerDecision> => calls.decide('peek', key, plan, cost),
-    reset: (key: string) => change(key, calls.reset(key)),
-    ban: (key: string, ms: number) => change(key, calls.ban(key, ms)),
-    unban: (key: string) => change(key, calls.unban(key)),
+    reset: (key: string) => forgetRefusalAfter(key, calls.reset(key)),
+    ban: (key: string, ms: number) => forgetRefusalAfter(key, calls.ban(key, ms)),
+    unban: (key: string) => forgetRefusalAfter(key, calls.unban(key)),
     probe: calls.probe,
   };
 }

@@ -23,9 +23,9 @@ interface Caller<Outcome> {
   reject(error: unknown): void;
 }
 
-/** The most callers in a group. All of them wait for its slowest order. */
+/** The most callers in a group, because all of them wait for its slowest order. */
 const MOST_TOGETHER = 128;
-/** After a failed group, at most this many orders are sent alone at the same time. */
+/** The most orders of failed groups that are sent alone at a time, to leave connections free. */
 const MOST_ALONE = 4;
 /** A call whose order is locked for this long rejects. */
 const PATIENCE_MS = 5_000;
@@ -37,8 +37,8 @@ const PAUSE_MS = 50;
  * trip and one commit. If the server rejects a whole group, each of its orders is sent alone, so
  * that one failure does not affect the others. A statement whose reply is lost is never sent again.
  *
- * No statement waits for a locked row, because it would keep its connection from others. A locked
- * order is sent again after a pause, for up to 5 s.
+ * No statement waits for a locked row, because other calls need its connection. A locked order is
+ * sent again after a pause, for up to 5 s.
  */
 export function createGroups<Outcome extends string>(change: Change<Outcome>): (id: OrderId) => Promise<Outcome> {
   const group = createGrouping(MOST_TOGETHER, send);
@@ -59,7 +59,7 @@ export function createGroups<Outcome extends string>(change: Change<Outcome>): (
       const isAlone = callers.length === 1;
       for (const caller of callers) {
         if (!isAlone && isRefusal(error)) sendAlone(caller);
-        // A trigger waited too long for a lock. In a group, the order would fail all the others.
+        // A trigger waited too long for a lock. The order stays alone, as it would fail a group.
         else if (isAlone && codeOf(error) === LOCK_TIMEOUT) sendLater(caller, sendAlone);
         else caller.reject(error);
       }

@@ -20,7 +20,7 @@ export interface PostgresOrderTable {
    * here or the column is NULL.
    */
   readonly columns: {
-    /** An integer column with a unique index. If an id is not an integer, the list fails. */
+    /** A column of integers, with a unique index. If it has any other value, the list fails. */
     readonly id: string;
     /** Any type that can be written as text: text, an enum, an integer. */
     readonly status: string;

@@ -32,7 +32,7 @@ export function createTransition<Outcome extends string>(
   // Not prepared: a plan made for a small table would read the whole table after it has grown.
   const several = statementFor('unnest($1::text::int8[])', table, from, quoteText(to));
 
-  /** Reads the reply about one order. It has no row if the order does not exist. */
+  /** Reads the reply about one order. `row` is `undefined` if the order does not exist. */
   function read(id: OrderId, row: PostgresRow | undefined): Attempt<Outcome> {
     if (row?.['found'] === '0') return 'locked';
     const text = row?.['status'];

@@ -94,7 +94,7 @@ export function createFileOrders(file: SqliteFile<OrderParts>): SqliteFileOrderS
 
 /** Remembers the most recent list, so that it is read again only after a change. */
 function createFileList({ reader }: SqliteFile<OrderParts>) {
-  /** Another file can have the same revision. */
+  /** Begins each version, because another file can have the same revision. */
   const id = crypto.randomUUID();
   let readings = 0;
   /** Replaced after each put, because a check that began earlier may not see its orders. */
@@ -107,7 +107,7 @@ function createFileList({ reader }: SqliteFile<OrderParts>) {
       if (found.list?.version !== version) found.list = pages(version);
       found.checkedMs = checkedMs;
     } catch (error) {
-      // While the disk hangs, no order can change.
+      // While the disk hangs, no order can change, so the last list is good enough.
       if (!isLate(error) || found.list === undefined) throw error;
     } finally {
       found.checking = undefined;

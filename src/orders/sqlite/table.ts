@@ -12,7 +12,7 @@ export const ORDERS_SCHEMA: Schemas = {
     CREATE TABLE orders_revision (revision INTEGER NOT NULL) STRICT;
     INSERT INTO orders_revision VALUES (0);`,
     'CREATE TABLE orders_changes (revision INTEGER, id INTEGER, PRIMARY KEY (revision, id)) STRICT, WITHOUT ROWID;',
-    // A changed list is read again as a whole.
+    // No longer needed, because a changed list is read again as a whole.
     'DROP TABLE orders_changes;',
   ],
 };
