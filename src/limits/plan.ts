@@ -146,7 +146,7 @@ const MAX_POLICIES = 32;
 function complete(options: PlanOptions, checkNames: CheckNames): Plan {
   checkPresent('plan', options, ['name']);
   const { name, policies, partition = 'key', ban = partition === 'key' ? {} : false } = options;
-  if (typeof name !== 'string' || name === '') throw new TypeError('plan.name: expected a string');
+  if (typeof name !== 'string' || name === '') throw new TypeError('plan.name: expected a non-empty string');
   const plan = `plan ${name}:`;
   checkNames(plan, options, PLAN_FIELDS);
   const where = (option: string) => `${plan} ${option}`;

@@ -36,7 +36,7 @@ function migrationOf(part: string, steps: readonly string[]): string {
   const newest = steps.length;
   return `found := coalesce((SELECT version FROM store_orders_schema WHERE part = '${part}'), 0);
   IF found > ${newest} THEN
-    RAISE 'its ${part} schema has version %, but this program knows only versions up to ${newest}; use a newer store-orders', found;
+    RAISE 'the ${part} schema has version %, but this program knows only versions up to ${newest}; use a newer store-orders', found;
   END IF;
   ${steps.map((step, version) => `IF found <= ${version} THEN ${step}; END IF;`).join('\n  ')}
   IF found < ${newest} THEN

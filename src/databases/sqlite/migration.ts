@@ -49,7 +49,7 @@ export function schemaVersions(database: SqliteDatabase, schemas: Schemas): Read
     if (known === undefined) continue;
     if (version > known) {
       throw new Error(
-        `its ${part} schema has version ${version}, but this program knows only versions up to ${known}; use a newer store-orders`,
+        `the ${part} schema has version ${version}, but this program knows only versions up to ${known}; use a newer store-orders`,
       );
     }
     versions.set(part, version);

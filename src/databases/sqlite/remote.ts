@@ -92,8 +92,8 @@ export function createFileWorker<Parts>(
     onAnswers([error]);
   }
 
-  function failureOfThread(text: string): SqliteFileError {
-    return new SqliteFileError(`cannot ${operation} ${file}: its thread ${text}`, 'other');
+  function failureBecause(reason: string): SqliteFileError {
+    return new SqliteFileError(`cannot ${operation} ${file}: ${reason}`, 'other');
   }
 
   function start(): Worker {
@@ -101,11 +101,11 @@ export function createFileWorker<Parts>(
     // Each thread would print its own warning that node:sqlite is experimental.
     const started = new Worker(url, { workerData: data, execArgv: ['--disable-warning=ExperimentalWarning'] });
     started.on('message', receive);
-    started.on('error', (error) => rejectAll(failureOfThread(`failed: ${messageOf(error)}`)));
+    started.on('error', (error) => rejectAll(failureBecause(`its worker thread failed: ${messageOf(error)}`)));
     started.on('exit', () => {
       worker = undefined;
       isHanging = false;
-      rejectAll(failureOfThread('ended'));
+      rejectAll(failureBecause('its worker thread ended'));
     });
     worker = started;
     return started;
@@ -136,7 +136,7 @@ export function createFileWorker<Parts>(
   }
 
   function call(part: string, method: string, parameters: readonly unknown[]): Promise<unknown> {
-    if (isClosed) return Promise.reject(failureOfThread('was closed'));
+    if (isClosed) return Promise.reject(failureBecause('it is closed already'));
     if (isHanging) return Promise.reject(late(file, operation));
     return new Promise((resolve, reject) => {
       const id = ++lastId;

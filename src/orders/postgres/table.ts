@@ -107,7 +107,7 @@ function readStatuses(statuses: NonNullable<PostgresOrderTable['statuses']>): Re
     const texts = [statuses[status] ?? status].flat();
     if (texts.length === 0) throw new TypeError(`statuses.${status}: expected at least one string`);
     for (const text of texts) {
-      if (typeof text !== 'string') throw new TypeError(`statuses.${status}: expected strings`);
+      if (typeof text !== 'string') throw new TypeError(`statuses.${status}: expected a string or an array of strings`);
       const other = known.get(text);
       if (other !== undefined) throw new TypeError(`statuses.${status}: '${text}' already stands for ${other}`);
       known.set(text, status);

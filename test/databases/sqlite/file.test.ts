@@ -34,7 +34,7 @@ test('a store that was closed rejects every call', async () => {
   await store.put([{ id: 1 }]);
   await store.close();
   for (const call of [() => store.cancel(1n), () => store.get(1n), () => store.probe()]) {
-    await assert.rejects(call, { name: 'SqliteFileError', message: /: its thread was closed$/ });
+    await assert.rejects(call, { name: 'SqliteFileError', message: /: it is closed already$/ });
   }
 });
 
@@ -46,7 +46,7 @@ test('after the writing thread has died, a probe tries to write', async (t) => {
   await store.put([{ id: 1 }]);
   const cancelled = store.cancel(1n);
   threads.at(-1)?.terminate();
-  await assert.rejects(cancelled, { name: 'SqliteFileError', message: /: its thread ended$/ });
+  await assert.rejects(cancelled, { name: 'SqliteFileError', message: /: its worker thread ended$/ });
   assert.equal(threads.length, 2);
   await store.probe();
   assert.equal(threads.length, 3);

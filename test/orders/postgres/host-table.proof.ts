@@ -156,7 +156,10 @@ for (const [table, message] of [
   [{ table: 'a', columns: { ...COLUMNS, id: '' } }, 'columns.id: expected a name'],
   [{ table: 'a', columns: COLUMNS, statuses: null }, 'statuses: expected an object with pending, shipped, cancelled'],
   [{ table: 'a', columns: COLUMNS, statuses: { pending: [] } }, 'statuses.pending: expected at least one string'],
-  [{ table: 'a', columns: COLUMNS, statuses: { shipped: 1 } }, 'statuses.shipped: expected strings'],
+  [
+    { table: 'a', columns: COLUMNS, statuses: { shipped: 1 } },
+    'statuses.shipped: expected a string or an array of strings',
+  ],
   [
     { table: 'a', columns: COLUMNS, statuses: { pending: 'cancelled' } },
     "statuses.cancelled: 'cancelled' already stands for pending",

@@ -59,7 +59,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     await pool.query('UPDATE store_orders_schema SET version = 7');
     await assert.rejects(
       store.migrate(),
-      /its orders schema has version 7, but this program knows only versions up to 1; use a newer store-orders/,
+      /the orders schema has version 7, but this program knows only versions up to 1; use a newer store-orders/,
     );
   });
 

@@ -23,7 +23,7 @@ const COMMANDS = [
 ];
 
 const NEWER =
-  /: its (orders|program) schema has version 99, but this program knows only versions up to [13]; use a newer store-orders\n$/;
+  /: the (orders|program) schema has version 99, but this program knows only versions up to [13]; use a newer store-orders\n$/;
 
 const FILES: readonly (readonly [name: string, says: RegExp, make: (file: string) => unknown])[] = [
   [
