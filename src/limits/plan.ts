@@ -149,22 +149,22 @@ function complete(options: PlanOptions, checkNames: CheckNames): Plan {
   if (typeof name !== 'string' || name === '') throw new TypeError('plan.name: expected a non-empty string');
   const plan = `plan ${name}:`;
   checkNames(plan, options, PLAN_FIELDS);
-  const where = (option: string) => `${plan} ${option}`;
+  const pathOf = (option: string) => `${plan} ${option}`;
   if (!Array.isArray(policies) || policies.length === 0) {
-    throw new TypeError(`${where('policies')}: expected at least one quota policy`);
+    throw new TypeError(`${pathOf('policies')}: expected at least one quota policy`);
   }
-  if (policies.length > MAX_POLICIES) throw new RangeError(`${where('policies')}: expected at most ${MAX_POLICIES}`);
-  checkOneOf(where('partition'), partition, ['key', 'address']);
+  if (policies.length > MAX_POLICIES) throw new RangeError(`${pathOf('policies')}: expected at most ${MAX_POLICIES}`);
+  checkOneOf(pathOf('partition'), partition, ['key', 'address']);
   if (partition === 'address' && ban !== false) {
-    throw new TypeError(`${where('ban')}: expected false, because partition is "address"`);
+    throw new TypeError(`${pathOf('ban')}: expected false, because partition is "address"`);
   }
-  const completed = policies.map((policy, index) => completePolicy(where(`policies[${index}]`), policy, checkNames));
+  const completed = policies.map((policy, index) => completePolicy(pathOf(`policies[${index}]`), policy, checkNames));
   const names = new Set(completed.map((policy) => policy.name));
-  if (names.size < completed.length) throw new RangeError(`${where('policies')}: two policies have the same name`);
+  if (names.size < completed.length) throw new RangeError(`${pathOf('policies')}: two policies have the same name`);
   return Object.freeze({
     name,
     policies: Object.freeze(completed),
-    ban: ban === false ? false : completeBan(where('ban'), ban, checkNames),
+    ban: ban === false ? false : completeBan(pathOf('ban'), ban, checkNames),
     partition,
   });
 }
@@ -195,20 +195,20 @@ const MAX_STRIKES = 1_000;
 
 function completeBan(where: string, options: BanOptions, checkNames: CheckNames): BanPolicy {
   checkNames(where, options, BAN_FIELDS);
-  function part(field: keyof BanPolicy, min: number, max?: number): number {
+  function numberOf(field: keyof BanPolicy, min: number, max?: number): number {
     const { [field]: value = DEFAULT_BAN[field] } = options;
     checkWholeNumber(`${where}.${field}`, value, min, max);
     return value;
   }
-  const baseMs = part('baseMs', 1);
+  const baseMs = numberOf('baseMs', 1);
   return Object.freeze({
-    after: part('after', 1, MAX_STRIKES),
-    withinMs: part('withinMs', 1),
-    graceMs: part('graceMs', 0),
+    after: numberOf('after', 1, MAX_STRIKES),
+    withinMs: numberOf('withinMs', 1),
+    graceMs: numberOf('graceMs', 0),
     baseMs,
-    factor: part('factor', 1),
-    maxMs: part('maxMs', baseMs),
-    forgetMs: part('forgetMs', 0),
+    factor: numberOf('factor', 1),
+    maxMs: numberOf('maxMs', baseMs),
+    forgetMs: numberOf('forgetMs', 0),
   });
 }
 

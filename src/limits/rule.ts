@@ -20,7 +20,7 @@ export interface Ruling {
 }
 
 /** A window of a plan, and whether it refuses the request. */
-export interface Settled {
+export interface SettledWindow {
   readonly policy: QuotaPolicy;
   /** The bucket as `settle` returns it, or that bucket after the request was charged. */
   readonly bucket: Bucket;
@@ -34,7 +34,7 @@ export interface Settled {
  */
 export function decide(key: string, state: KeyState | undefined, plan: Plan, cost: number, instant: Instant): Ruling {
   const { nowMs } = instant;
-  const before = plan.policies.map((policy) => settleWindow(find(state, policy), policy, cost, instant));
+  const before = plan.policies.map((policy) => settleWindow(bucketOf(state, policy), policy, cost, instant));
   const banBefore = settleBan(state?.ban ?? NO_STRIKES, plan.ban, nowMs);
   const passes = banBefore.banEndMs === 0 && before.every(({ refuses }) => !refuses);
   const ban = banAfter(banBefore, plan, cost, passes, nowMs);
@@ -51,7 +51,7 @@ export function decide(key: string, state: KeyState | undefined, plan: Plan, cos
  */
 export function decisionOf(
   request: Pick<Decision, 'key' | 'plan' | 'cost'>,
-  windows: readonly Settled[],
+  windows: readonly SettledWindow[],
   passes: boolean,
   banEndMs: number,
   { nowMs, utcOffsetMs }: Instant,
@@ -78,12 +78,12 @@ export function decisionOf(
 }
 
 /** Returns the window at this instant. `stored` is the bucket that is stored for it, if any. */
-function settleWindow(stored: Bucket | undefined, policy: QuotaPolicy, cost: number, instant: Instant): Settled {
+function settleWindow(stored: Bucket | undefined, policy: QuotaPolicy, cost: number, instant: Instant): SettledWindow {
   const bucket = settle(stored, policy, instant);
   return { policy, bucket, refuses: !holds(bucket, policy, cost) };
 }
 
-function chargeWindow({ policy, bucket, refuses }: Settled, cost: number): Settled {
+function chargeWindow({ policy, bucket, refuses }: SettledWindow, cost: number): SettledWindow {
   return { policy, bucket: withTaken(bucket, policy, cost), refuses };
 }
 
@@ -103,18 +103,18 @@ function banAfter(ban: BanState, plan: Plan, cost: number, passes: boolean, nowM
   return plan.ban === false ? ban : withRefusal(ban, plan.ban, plan.policies, nowMs);
 }
 
-function inForceOf(windows: readonly WindowState[], settledWindows: readonly Settled[]): WindowState {
+function inForceOf(windows: readonly WindowState[], settledWindows: readonly SettledWindow[]): WindowState {
   const refusing = windows.filter((_, index) => settledWindows[index]?.refuses);
   return refusing.length > 0 ? refusing.reduce((a, b) => (b.resetAtMs > a.resetAtMs ? b : a)) : windows.reduce(scarcer);
 }
 
 /** Returns `inForce` of a banned key. `passesAt` is the instant when a request would pass. */
-function inForceDuringBan(before: readonly Settled[], cost: number, passesAt: Instant): WindowState {
-  const last = { ...passesAt, nowMs: passesAt.nowMs - 1 };
-  const then = before.map(({ policy, bucket }) => settleWindow(bucket, policy, cost, last));
+function inForceDuringBan(before: readonly SettledWindow[], cost: number, passesAt: Instant): WindowState {
+  const justBefore = { ...passesAt, nowMs: passesAt.nowMs - 1 };
+  const settled = before.map(({ policy, bucket }) => settleWindow(bucket, policy, cost, justBefore));
   const { policy } = inForceOf(
-    then.map(({ policy, bucket }) => windowState(policy, bucket)),
-    then,
+    settled.map(({ policy, bucket }) => windowState(policy, bucket)),
+    settled,
   );
   return { policy, remaining: 0, resetAtMs: passesAt.nowMs, refillAtMs: passesAt.nowMs };
 }
@@ -134,7 +134,7 @@ export function scarcer(a: WindowState, b: WindowState): WindowState {
  */
 function stateAfter(
   state: KeyState | undefined,
-  after: readonly Settled[],
+  after: readonly SettledWindow[],
   isCharged: boolean,
   ban: BanState,
   nowMs: number,
@@ -142,12 +142,12 @@ function stateAfter(
   const changed: NamedBucket[] = [];
   for (const { policy, bucket } of after) {
     const { name, windowMs, refill } = policy;
-    const stored = find(state, policy);
+    const stored = bucketOf(state, policy);
     const isPulledBack = stored !== undefined && bucket.atMs < stored.atMs;
     if ((isCharged || isPulledBack) && bucket.taken > 0) changed.push({ name, windowMs, refill, ...bucket });
   }
   const kept = (state?.buckets ?? []).filter(
-    (bucket) => fullByMs(bucket) > nowMs && !changed.some((other) => isSame(bucket, other)),
+    (bucket) => fullByMs(bucket) > nowMs && !changed.some((other) => isSameBucket(bucket, other)),
   );
   return keyState([...kept, ...changed], ban);
 }
@@ -167,10 +167,10 @@ function fullByMs({ refill, atMs, windowMs }: NamedBucket): number {
   return refill === 'interval' ? atMs : atMs + windowMs;
 }
 
-function find(state: KeyState | undefined, policy: QuotaPolicy): NamedBucket | undefined {
-  return state?.buckets.find((bucket) => isSame(bucket, policy));
+function bucketOf(state: KeyState | undefined, policy: QuotaPolicy): NamedBucket | undefined {
+  return state?.buckets.find((bucket) => isSameBucket(bucket, policy));
 }
 
-export function isSame(a: BucketIdentity, b: BucketIdentity): boolean {
+export function isSameBucket(a: BucketIdentity, b: BucketIdentity): boolean {
   return a.name === b.name && a.windowMs === b.windowMs && a.refill === b.refill;
 }

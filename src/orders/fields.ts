@@ -111,14 +111,14 @@ export function setField<Name extends keyof Order>(
   name: Name,
   value: unknown,
 ): Mistake | undefined {
-  const read = FIELDS[name].type.read(value);
-  if (isMistake(read)) return read;
-  order[name] = read;
+  const result = FIELDS[name].type.read(value);
+  if (isMistake(result)) return result;
+  order[name] = result;
   return undefined;
 }
 
-function isMistake(read: unknown): read is Mistake {
-  return typeof read === 'object';
+function isMistake(result: unknown): result is Mistake {
+  return typeof result === 'object';
 }
 
 function readInt64(value: unknown): bigint | Mistake {

@@ -14,7 +14,7 @@ export function createGrouping<Call>(
   send: (calls: readonly Call[]) => Promise<unknown>,
 ): (call: Call) => void {
   let waiting: Call[] = [];
-  let isHeld = false;
+  let isBusy = false;
 
   function sendNext(): void {
     const calls = waiting.slice(0, most);
@@ -25,15 +25,15 @@ export function createGrouping<Call>(
       if (isReleased) return;
       isReleased = true;
       clearTimeout(slow);
-      isHeld = waiting.length > 0;
-      if (isHeld) setImmediate(sendNext);
+      isBusy = waiting.length > 0;
+      if (isBusy) setImmediate(sendNext);
     }
     send(calls).then(release, release);
   }
 
   return (call) => {
     waiting.push(call);
-    if (!isHeld) setImmediate(sendNext);
-    isHeld = true;
+    if (!isBusy) setImmediate(sendNext);
+    isBusy = true;
   };
 }

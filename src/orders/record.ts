@@ -43,8 +43,8 @@ export function parseOrderRecord(input: unknown, statuses?: readonly string[]): 
   for (const name of FIELD_NAMES) {
     const value = fields[name];
     if (value === undefined && name !== 'id') continue;
-    const wrong = setField(order, name, value);
-    if (wrong !== undefined) return { field: name, ...wrong };
+    const mistake = setField(order, name, value);
+    if (mistake !== undefined) return { field: name, ...mistake };
   }
   for (const name in fields) if (!KNOWN.has(name)) return { field: name, mistake: 'is not a field of an order' };
   const { status = 'pending' } = fields;

@@ -67,7 +67,7 @@ export async function holdConnection(connect: NonNullable<PostgresPool['connect'
 function ignore(): void {}
 
 /** Names a frequent statement, so that each connection parses it only once. */
-export function named(text: string): { readonly name: string; readonly text: string } {
+export function nameStatement(text: string): { readonly name: string; readonly text: string } {
   return { name: `store_orders_${hash('sha256', text, 'hex').slice(0, 32)}`, text };
 }
 

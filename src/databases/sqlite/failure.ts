@@ -71,11 +71,11 @@ export function cannotOpen(error: unknown, file: string): SqliteFileError {
   return new SqliteFileError(sentence('cannot_open', '', file, 'open'), 'cannot_open', { cause: error });
 }
 
-export function damaged(file: string, problem: string): SqliteFileError {
+export function damageError(file: string, problem: string): SqliteFileError {
   return new SqliteFileError(sentence('damaged', problem, file, 'read'), 'damaged');
 }
 
-export function late(file: string, operation: FileOperation): SqliteFileError {
+export function lateError(file: string, operation: FileOperation): SqliteFileError {
   return new SqliteFileError(`cannot ${operation} ${file}: its disk has not responded in time; check the disk`, 'late');
 }
 

@@ -12,7 +12,7 @@ export interface WriteQueue {
   idle(): Promise<void>;
 }
 
-interface Waiting {
+interface WaitingWrite {
   /** Executes the write. The returned function resolves the caller's promise, after the commit. */
   run(): () => void;
   reject(error: unknown): void;
@@ -29,11 +29,11 @@ const LOCK_RETRY_MS = 5;
  * If a write fails, only its caller gets the error, and the others are committed without it.
  */
 export function createWriteQueue(database: SqliteDatabase): WriteQueue {
-  let waiting: Waiting[] = [];
+  let waiting: WaitingWrite[] = [];
   let isScheduled = false;
 
   /** Commits the writes together, and settles them. Returns those that still wait for the lock. */
-  function commit(writes: readonly Waiting[]): Waiting[] {
+  function commit(writes: readonly WaitingWrite[]): WaitingWrite[] {
     let resolves: readonly (() => void)[];
     try {
       resolves = transaction(database, () => writes.map((write) => write.run()));
@@ -49,7 +49,7 @@ export function createWriteQueue(database: SqliteDatabase): WriteQueue {
   }
 
   /** Rejects the writes that must not wait longer for the lock, and returns the others. */
-  function rejectLate(writes: readonly Waiting[], error: unknown): Waiting[] {
+  function rejectLate(writes: readonly WaitingWrite[], error: unknown): WaitingWrite[] {
     const nowMs = performance.now();
     for (const { untilMs, reject } of writes) if (nowMs >= untilMs) reject(error);
     return writes.filter(({ untilMs }) => nowMs < untilMs);

@@ -3,17 +3,17 @@ import { SqliteFileError } from './failure.js';
 
 /** Returns a text that identifies the file of this name, or `undefined` if there is none. */
 export function identityOf(file: string): string | undefined {
-  const found = statSync(file, { throwIfNoEntry: false });
-  return found && `${found.dev}:${found.ino}`;
+  const stats = statSync(file, { throwIfNoEntry: false });
+  return stats && `${stats.dev}:${stats.ino}`;
 }
 
 /** Throws a {@link SqliteFileError} unless each name refers to the file with this identity. */
 export function checkIdentities(expected: ReadonlyMap<string, string | undefined>): void {
   for (const [file, identity] of expected) {
-    const found = identityOf(file);
-    if (found === identity) continue;
+    const current = identityOf(file);
+    if (current === identity) continue;
     throw new SqliteFileError(
-      found === undefined
+      current === undefined
         ? `${file} was moved or removed while in use; put it back, or stop the server and restore a backup`
         : `${file} was replaced by another file while in use; restart the server to serve what is there now`,
       'moved',

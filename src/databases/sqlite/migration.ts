@@ -20,8 +20,8 @@ export type Schemas = Readonly<Record<string, readonly string[]>>;
  */
 export function migrate(database: SqliteDatabase, schemas: Schemas): void {
   const parts = Object.entries(schemas);
-  const found = schemaVersions(database, schemas);
-  if (parts.every(([part, steps]) => found.get(part) === steps.length)) return;
+  const current = schemaVersions(database, schemas);
+  if (parts.every(([part, steps]) => current.get(part) === steps.length)) return;
   transaction(database, () => {
     // Another process may have migrated before this one got the lock.
     const versions = schemaVersions(database, schemas);
@@ -45,11 +45,11 @@ export function schemaVersions(database: SqliteDatabase, schemas: Schemas): Read
   const versions = new Map(Object.keys(schemas).map((part) => [part, 0]));
   if (!isOurs(database)) return versions;
   for (const row of prepare(database, `SELECT part, version FROM ${SCHEMA_TABLE}`).all()) {
-    const [part, version, known] = [String(row['part']), Number(row['version']), schemas[String(row['part'])]?.length];
-    if (known === undefined) continue;
-    if (version > known) {
+    const [part, version, newest] = [String(row['part']), Number(row['version']), schemas[String(row['part'])]?.length];
+    if (newest === undefined) continue;
+    if (version > newest) {
       throw new Error(
-        `the ${part} schema has version ${version}, but this program knows only versions up to ${known}; use a newer store-orders`,
+        `the ${part} schema has version ${version}, but this program knows only versions up to ${newest}; use a newer store-orders`,
       );
     }
     versions.set(part, version);

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { messageOf } from '../../message-of.js';
-import { late, SqliteFileError } from './failure.js';
+import { lateError, SqliteFileError } from './failure.js';
 import type { FileWorkerData, WorkerAnswer, WorkerCall } from './worker.js';
 
 /** The objects that a worker hosts, as other threads call them. */
@@ -50,10 +50,10 @@ const CLOSE_MS = 5_000;
  */
 export function createFileWorker<Parts>(
   url: URL,
-  data: FileWorkerData,
+  workerData: FileWorkerData,
   onAnswers: (failures: readonly (SqliteFileError | undefined)[]) => void,
 ): FileWorker<Parts> {
-  const { file, operation } = data;
+  const { file, operation } = workerData;
   const waiting = new Map<number, WaitingCall>();
   let unsent: WorkerCall[] = [];
   let worker: Worker | undefined;
@@ -99,7 +99,7 @@ export function createFileWorker<Parts>(
   function start(): Worker {
     if (worker !== undefined) return worker;
     // Each thread would print its own warning that node:sqlite is experimental.
-    const started = new Worker(url, { workerData: data, execArgv: ['--disable-warning=ExperimentalWarning'] });
+    const started = new Worker(url, { workerData, execArgv: ['--disable-warning=ExperimentalWarning'] });
     started.on('message', receive);
     started.on('error', (error) => rejectAll(failureBecause(`its worker thread failed: ${messageOf(error)}`)));
     started.on('exit', () => {
@@ -113,9 +113,9 @@ export function createFileWorker<Parts>(
 
   /** Sends the calls of one pass of the event loop in one message. */
   function flush(): void {
-    const sending = start();
-    sending.ref();
-    sending.postMessage(unsent);
+    const receiver = start();
+    receiver.ref();
+    receiver.postMessage(unsent);
     unsent = [];
   }
 
@@ -132,12 +132,12 @@ export function createFileWorker<Parts>(
   function rejectLate(id: number): void {
     if (!waiting.has(id)) return;
     isHanging = true;
-    rejectAll(late(file, operation));
+    rejectAll(lateError(file, operation));
   }
 
   function call(part: string, method: string, parameters: readonly unknown[]): Promise<unknown> {
     if (isClosed) return Promise.reject(failureBecause('it is closed already'));
-    if (isHanging) return Promise.reject(late(file, operation));
+    if (isHanging) return Promise.reject(lateError(file, operation));
     return new Promise((resolve, reject) => {
       const id = ++lastId;
       const records = parameters.find(Array.isArray)?.length ?? 0;
@@ -170,7 +170,7 @@ export function createFileWorker<Parts>(
         await once(ended, 'exit', { signal: AbortSignal.timeout(isHanging ? 0 : CLOSE_MS) });
       } catch {
         ended.unref();
-        throw late(file, operation);
+        throw lateError(file, operation);
       }
     },
   };
@@ -178,6 +178,6 @@ export function createFileWorker<Parts>(
 
 /** Creates an object whose properties `get` computes from their names. */
 function proxyOf<T extends object>(get: (name: string) => unknown): T {
-  const nothing: T = Object.create(null);
-  return new Proxy(nothing, { get: (_, name) => get(String(name)) });
+  const target: T = Object.create(null);
+  return new Proxy(target, { get: (_, name) => get(String(name)) });
 }

@@ -59,7 +59,7 @@ export function hostParts(createParts: (host: Host) => object): void {
   let database: SqliteDatabase | undefined;
   let parts: object | undefined;
   /** Whether the last check succeeded. If so, the next calls run before their check. */
-  let isThere = false;
+  let isFileThere = false;
   let answers: WorkerAnswer[] = [];
 
   function open(): object {
@@ -92,11 +92,11 @@ export function hostParts(createParts: (host: Host) => object): void {
   function receive(calls: readonly WorkerCall[]): void {
     try {
       // Opening would create a missing file.
-      if (!isThere) checkIdentities(identities);
+      if (!isFileThere) checkIdentities(identities);
       parts ??= open();
       for (const one of calls) void call(parts, one);
     } catch (error) {
-      for (const { id } of calls) answer({ id, failure: sent(error) });
+      for (const { id } of calls) answer({ id, failure: toSentFailure(error) });
     }
   }
 
@@ -106,7 +106,7 @@ export function hostParts(createParts: (host: Host) => object): void {
       if (typeof called !== 'function') throw new TypeError(`the worker has no ${part}.${method}`);
       answer({ id, value: await Reflect.apply(called, undefined, parameters) });
     } catch (error) {
-      answer({ id, failure: sent(error) });
+      answer({ id, failure: toSentFailure(error) });
     }
   }
 
@@ -122,15 +122,15 @@ export function hostParts(createParts: (host: Host) => object): void {
     try {
       // If a name no longer refers to the opened file, no result of that file may be used.
       checkIdentities(identities);
-      isThere = true;
+      isFileThere = true;
     } catch (error) {
-      isThere = false;
-      sending = sending.map(({ id }) => ({ id, failure: sent(error) }));
+      isFileThere = false;
+      sending = sending.map(({ id }) => ({ id, failure: toSentFailure(error) }));
     }
     parentPort?.postMessage(sending);
   }
 
-  function sent(error: unknown): SentFailure {
+  function toSentFailure(error: unknown): SentFailure {
     const { message, kind } = failureOf(error, file, operation);
     return { message, kind };
   }

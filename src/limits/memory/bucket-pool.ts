@@ -1,5 +1,5 @@
 import type { BucketIdentity, KeyState } from '../limiter.js';
-import { expiresAtMs, isSame } from '../rule.js';
+import { expiresAtMs, isSameBucket } from '../rule.js';
 import type { Instant } from '../token-bucket.js';
 import { PackedDecision } from './packed-decision.js';
 import { MAX_PACKED_TAKEN, type PackedPlan } from './packed-plan.js';
@@ -36,7 +36,7 @@ const NO_WINDOW_MS = Number.NEGATIVE_INFINITY;
 export class BucketPool {
   readonly #max: number;
   readonly #slotRefs = new Map<string, number>();
-  #hand = this.#slotRefs.entries();
+  #sweepCursor = this.#slotRefs.entries();
   /** The shape with the number n is at index n − 1. */
   readonly #shapes: (readonly BucketIdentity[])[] = [];
   readonly #unpacked = new Map<number, KeyState>();
@@ -62,26 +62,26 @@ export class BucketPool {
     if ((cost | 0) !== cost || cost < 1) return undefined;
     const { nowMs } = instant;
     const ends = this.#ends;
-    const takens = this.#taken;
+    const taken = this.#taken;
     const endIndex = (slotRef >>> SHAPE_BITS) * 3;
     const takenIndex = endIndex * 2 + 4;
 
     let firstTaken = cost;
     let firstLeftMs = (ends[endIndex] ?? 0) - nowMs;
-    if (firstLeftMs > 0) firstTaken += takens[takenIndex] ?? 0;
+    if (firstLeftMs > 0) firstTaken += taken[takenIndex] ?? 0;
     else firstLeftMs = packed.firstFreshMs;
     if (firstTaken > packed.firstQuota || firstLeftMs > packed.firstWindowMs) return undefined;
 
     let secondTaken = cost;
     let secondLeftMs = (ends[endIndex + 1] ?? 0) - nowMs;
-    if (secondLeftMs > 0) secondTaken += takens[takenIndex + 1] ?? 0;
+    if (secondLeftMs > 0) secondTaken += taken[takenIndex + 1] ?? 0;
     else secondLeftMs = packed.secondFreshMs;
     if (secondTaken > packed.secondQuota || secondLeftMs > packed.secondWindowMs) return undefined;
 
     ends[endIndex] = nowMs + firstLeftMs;
     ends[endIndex + 1] = nowMs + secondLeftMs;
-    takens[takenIndex] = firstTaken;
-    takens[takenIndex + 1] = secondTaken;
+    taken[takenIndex] = firstTaken;
+    taken[takenIndex + 1] = secondTaken;
     return new PackedDecision(key, cost, packed, instant, firstTaken, firstLeftMs | 0, secondTaken, secondLeftMs | 0);
   }
 
@@ -100,7 +100,7 @@ export class BucketPool {
    * in use. A key that later gets a bucket of its own starts with a copy. If it started with a full
    * bucket, a request could pass before the `Retry-After` of the key has ended.
    */
-  shared(): KeyState | undefined {
+  sharedState(): KeyState | undefined {
     return this.#max < Number.POSITIVE_INFINITY ? this.get(OVERFLOW) : undefined;
   }
 
@@ -132,9 +132,10 @@ export class BucketPool {
     const [first, second] = buckets;
     if (first === undefined || buckets.length > 2 || buckets.some(({ refill }) => refill !== 'interval'))
       return UNPACKED;
-    if (second !== undefined && isSame(first, second)) return UNPACKED;
+    if (second !== undefined && isSameBucket(first, second)) return UNPACKED;
     const known = this.#shapes.findIndex(
-      (shape) => shape.length === buckets.length && shape.every((one, index) => isSame(one, buckets[index] ?? first)),
+      (shape) =>
+        shape.length === buckets.length && shape.every((one, index) => isSameBucket(one, buckets[index] ?? first)),
     );
     if (known >= 0) return known + 1;
     if (this.#shapes.length === SHAPE_MASK) return UNPACKED;
@@ -159,7 +160,7 @@ export class BucketPool {
     let found = 0;
     for (let index = 0; index < 2; index++) {
       const identity = shape[index];
-      const bucket = identity && buckets.find((other) => isSame(identity, other));
+      const bucket = identity && buckets.find((other) => isSameBucket(identity, other));
       if (bucket !== undefined) {
         const { taken } = bucket;
         if (!Number.isInteger(taken) || taken < 1 || taken > MAX_PACKED_TAKEN) return false;
@@ -198,9 +199,9 @@ export class BucketPool {
 
   #sweep(nowMs: number): void {
     for (let step = 0; step < SWEPT_PER_NEWCOMER; step++) {
-      const { value, done } = this.#hand.next();
+      const { value, done } = this.#sweepCursor.next();
       if (done) {
-        this.#hand = this.#slotRefs.entries();
+        this.#sweepCursor = this.#slotRefs.entries();
         return;
       }
       const [key, slotRef] = value;

@@ -93,7 +93,7 @@ export function createStatefulLimiter(options: MemoryLimiterOptions): StatefulLi
     return packed;
   }
 
-  function read(): Instant {
+  function readClock(): Instant {
     const nowMs = clock.nowMs();
     const utcOffsetMs = clock.utcOffsetMs(nowMs);
     return lastReading.nowMs === nowMs && lastReading.utcOffsetMs === utcOffsetMs
@@ -111,7 +111,7 @@ export function createStatefulLimiter(options: MemoryLimiterOptions): StatefulLi
     checkCost(cost, plan);
     const bucketKey = pool.keyOf(key, now.nowMs);
     const stored = pool.get(bucketKey);
-    const { decision, next } = decide(bucketKey, stored ?? pool.shared(), plan, cost, now);
+    const { decision, next } = decide(bucketKey, stored ?? pool.sharedState(), plan, cost, now);
     // A key without a state of its own starts with the shared one. If that one refuses the request,
     // it is stored already.
     const isChanged = stored !== undefined || decision.verdict === 'within_quota';
@@ -122,12 +122,12 @@ export function createStatefulLimiter(options: MemoryLimiterOptions): StatefulLi
   return {
     take(key, plan, cost = 1) {
       if (typeof key !== 'string') throw new TypeError('key: expected a string');
-      const now = read();
+      const now = readClock();
       const packed = pack(plan);
       return packed.pool.charge(key, packed, cost, now) ?? decideByRule(key, packed, cost, now);
     },
 
-    peek: (key, plan, cost = 1) => decideByRule(key, pack(plan), cost, read(), true),
+    peek: (key, plan, cost = 1) => decideByRule(key, pack(plan), cost, readClock(), true),
 
     inspect: (key) => keys.get(key),
     restore: (key, state) => keys.set(key, state),

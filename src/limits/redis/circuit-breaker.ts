@@ -34,10 +34,10 @@ export function createCircuitBreaker({ deadlineMs, probe, onChange }: CircuitBre
   }
 
   /**
-   * Settles as `asked.then(done, failed)` would. If `asked` does not settle before the deadline, it
+   * Settles as `reply.then(done, failed)` would. If `reply` does not settle before the deadline, it
    * counts as failed.
    */
-  function run<T, R>(asked: Promise<T>, done: (value: T) => R, failed: (error: unknown) => R): Promise<R> {
+  function run<T, R>(reply: Promise<T>, done: (value: T) => R, failed: (error: unknown) => R): Promise<R> {
     const call = ++sent;
     return new Promise((resolve, reject) => {
       let isOver = false;
@@ -58,7 +58,7 @@ export function createCircuitBreaker({ deadlineMs, probe, onChange }: CircuitBre
         noteFailure(call, error);
       }
 
-      asked.then((value) => {
+      reply.then((value) => {
         if (isOver) return;
         isOver = true;
         clearTimeout(timer);

@@ -72,30 +72,30 @@ export function withFallback(shared: SharedLimiter, options: FallbackOptions) {
     return decision;
   }
 
-  /** Waits for a call about a key. */
+  /** Waits for the reply to a call about a key. */
   function wait<T, R>(
     key: string,
-    asked: Promise<T>,
+    reply: Promise<T>,
     done: (value: T) => R,
     failed: (error: unknown) => R,
   ): Promise<R> {
-    return breaker.run(asked, done, (error) => {
+    return breaker.run(reply, done, (error) => {
       failedKey = key;
       return failed(error);
     });
   }
 
-  /** Waits for a call that only the server can carry out. */
-  const waitForServer = (key: string, asked: Promise<unknown>): Promise<void> => wait(key, asked, () => {}, rethrow);
+  /** Waits for the reply to a call that only the server can carry out. */
+  const waitForServer = (key: string, reply: Promise<unknown>): Promise<void> => wait(key, reply, () => {}, rethrow);
 
   return {
     decide(method: 'take' | 'peek', key: string, plan: Plan, cost: number): Decision | Promise<Decision> {
       const failure = breaker.failure();
       if (failure !== undefined) return decideHere(method, key, plan, cost, failure.error);
       if (isBannedHere(key)) return local.peek(key, plan, cost);
-      const asked = shared[method](key, plan, cost);
-      if (!(asked instanceof Promise)) return asked;
-      return wait(key, asked, noteBan, (error) => decideHere(method, key, plan, cost, error));
+      const reply = shared[method](key, plan, cost);
+      if (!(reply instanceof Promise)) return reply;
+      return wait(key, reply, noteBan, (error) => decideHere(method, key, plan, cost, error));
     },
 
     async reset(key: string): Promise<void> {

@@ -38,11 +38,11 @@ export function createSharedLimiter(calls: RedisCalls, localMs: () => number, re
 
   function ask(key: string, plan: Plan, cost: number): Promise<ServerDecision> {
     const sentMs = localMs();
-    return calls.decide('take', key, plan, cost).then((ruled) => {
-      const { decision } = ruled;
+    return calls.decide('take', key, plan, cost).then((answer) => {
+      const { decision } = answer;
       if (decision.allowed) refusals.delete(key);
       else refusals.set(key, { decision, sentMs, receivedMs: localMs() });
-      return ruled;
+      return answer;
     });
   }
 

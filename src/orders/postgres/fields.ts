@@ -3,10 +3,10 @@ import type { FieldTypeName } from '../fields.js';
 import { INT64_MAX, INT64_MIN } from '../order.js';
 
 /** For each type, SQL that serialises a column as JSON, or as NULL to leave out the field. */
-export type SerializedTypes = Readonly<Record<FieldTypeName | 'id', (column: string) => string>>;
+export type FieldSerializers = Readonly<Record<FieldTypeName | 'id', (column: string) => string>>;
 
 /** Serialises the columns of the store's own table, whose types are known. */
-export const OWN_TYPES: SerializedTypes = {
+export const OWN_SERIALIZERS: FieldSerializers = {
   id: (column) => column,
   int64: (column) => column,
   'safe-integer': (column) => column,
@@ -18,7 +18,7 @@ export const OWN_TYPES: SerializedTypes = {
  * Serialises the columns of the embedding program's table, whose types and values are not known. A
  * value that is invalid for its field is left out.
  */
-export const CHECKED_TYPES: SerializedTypes = {
+export const CHECKED_SERIALIZERS: FieldSerializers = {
   // Fails if the id is not an integer. A cast from numeric would round it.
   id: (column) => `trim_scale(${column}::numeric)::text::int8`,
   int64: (column) => serializeInteger(column, INT64_MIN, INT64_MAX),

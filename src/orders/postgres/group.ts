@@ -40,7 +40,9 @@ const PAUSE_MS = 50;
  * No statement waits for a locked row, because other calls need its connection. A locked order is
  * sent again after a pause, for up to 5 s.
  */
-export function createGroups<Outcome extends string>(change: Change<Outcome>): (id: OrderId) => Promise<Outcome> {
+export function createGroupedChange<Outcome extends string>(
+  change: Change<Outcome>,
+): (id: OrderId) => Promise<Outcome> {
   const group = createGrouping(MOST_TOGETHER, send);
   const alone = createTurns(MOST_ALONE);
 

@@ -11,7 +11,7 @@ import { COLUMNS, GIVEN_ROWS, REPLACE, serializeRecords } from './put.js';
 const CREATE_STAGING = 'CREATE TEMPORARY TABLE store_orders_staging (LIKE store_orders, line int8) ON COMMIT DROP';
 const ADD = `INSERT INTO pg_temp.store_orders_staging (${COLUMNS}, line)
   SELECT * FROM ROWS FROM (${GIVEN_ROWS}, unnest($2::text::int8[]))`;
-const FIND_TWICE = `SELECT id::text, max(line) AS line, min(line) AS earlier FROM pg_temp.store_orders_staging
+const FIND_DUPLICATE = `SELECT id::text, max(line) AS line, min(line) AS earlier FROM pg_temp.store_orders_staging
   GROUP BY id HAVING count(*) > 1 ORDER BY 2 LIMIT 1`;
 /** Inserts in ascending order of ids, so that two concurrent imports cannot deadlock. */
 const INSERT_STAGED = `INSERT INTO store_orders (${COLUMNS}) SELECT ${COLUMNS} FROM pg_temp.store_orders_staging ORDER BY id`;
@@ -58,8 +58,10 @@ export async function importRecords(
 /** Stores the records of the staging table, or returns why nothing can be stored. */
 async function storeStaged(client: PostgresClient, replace: boolean): Promise<ImportOutcome | undefined> {
   await client.query({ text: `SELECT ${WAIT_FOR_DISK}` });
-  const [twice] = (await client.query({ text: FIND_TWICE })).rows;
-  if (twice !== undefined) return { outcome: 'twice', ...placeOf(twice), earlier: Number(twice['earlier']) };
+  const [duplicate] = (await client.query({ text: FIND_DUPLICATE })).rows;
+  if (duplicate !== undefined) {
+    return { outcome: 'twice', ...placeOf(duplicate), earlier: Number(duplicate['earlier']) };
+  }
   const [existing] = (await client.query({ text: replace ? `${INSERT_STAGED} ${REPLACE}` : INSERT_NEW })).rows;
   return existing && { outcome: 'exists', ...placeOf(existing) };
 }

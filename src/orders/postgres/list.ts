@@ -1,4 +1,4 @@
-import { named, type PostgresClient, type PostgresPool } from '../../databases/postgres/client.js';
+import { nameStatement, type PostgresClient, type PostgresPool } from '../../databases/postgres/client.js';
 import { createSnapshotReader, type SnapshotReader } from '../../databases/postgres/list-connections.js';
 import { createGrouping } from '../grouping.js';
 import { escapeNonAscii, parseJsonArray } from '../json.js';
@@ -24,24 +24,24 @@ export function createTableLister(pool: PostgresPool, table: OrderTable): () => 
   const readSnapshot = pool.connect && createSnapshotReader(pool.connect.bind(pool));
   const limit = readSnapshot === undefined ? 'ALL' : PAGE;
   let isKnownAsShort = false;
-  let short: OrderArray | undefined;
+  let shortList: OrderArray | undefined;
 
-  async function readFirst(): Promise<() => ListedOrders> {
+  async function readFirstPage(): Promise<() => ListedOrders> {
     // A statement that was prepared for a few rows would sort the whole table after it has grown.
     const isPrepared = isKnownAsShort;
     isKnownAsShort = false;
     const { text, last } = await readPage(pool, table, INT64_MIN, limit, isPrepared);
     isKnownAsShort = last === undefined;
     if (last !== undefined && readSnapshot !== undefined) return () => readTexts(readSnapshot, table);
-    if (short?.version !== text) short = withVersion(parseOrders(text), text);
-    const orders = short;
+    if (shortList?.version !== text) shortList = withVersion(parseOrders(text), text);
+    const orders = shortList;
     return () => orders;
   }
 
-  const group = createGrouping<(first: ReturnType<typeof readFirst>) => void>(Infinity, (callers) => {
-    const first = readFirst();
-    for (const resolve of callers) resolve(first);
-    return first;
+  const group = createGrouping<(page: ReturnType<typeof readFirstPage>) => void>(Infinity, (callers) => {
+    const page = readFirstPage();
+    for (const resolve of callers) resolve(page);
+    return page;
   });
 
   return async () => {
@@ -86,7 +86,7 @@ async function readPage(
   const text = `SELECT count(*)::text AS count, max(id)::int8::text AS last, string_agg(json, ',') AS text FROM (
       SELECT o.${id} AS id, ${json} AS json FROM ${table} AS o
       WHERE o.${id} >= $1::text::int8 ORDER BY o.${id} LIMIT ${limit}) AS page`;
-  const { rows } = await client.query({ ...(isPrepared ? named(text) : { text }), values: [`${first}`] });
+  const { rows } = await client.query({ ...(isPrepared ? nameStatement(text) : { text }), values: [`${first}`] });
   const [page] = rows;
   return {
     text: escapeNonAscii(String(page?.['text'] ?? '')),

@@ -15,13 +15,13 @@ export const GIVEN_ROWS = `json_to_recordset($1::text::json)
 export const REPLACE = `ON CONFLICT (id) DO UPDATE SET (${COLUMNS}) = (
       ${NAMES.map((name) => `excluded.${name}`).join(', ')})`;
 
-/** Stores the orders in ascending order of ids, so that two concurrent puts cannot deadlock. */
-const insert = (onConflict: string) => `WITH given (${COLUMNS}) AS (SELECT * FROM ${GIVEN_ROWS}),
+/** SQL that stores orders in ascending order of ids, so that concurrent puts cannot deadlock. */
+const insertStatement = (onConflict: string) => `WITH given (${COLUMNS}) AS (SELECT * FROM ${GIVEN_ROWS}),
   stored AS (INSERT INTO store_orders (${COLUMNS}) SELECT * FROM given ORDER BY id ${onConflict} RETURNING 1)
   SELECT count(*), ${WAIT_FOR_DISK} FROM stored`;
 
-const INSERT = insert('');
-const UPSERT = insert(REPLACE);
+const INSERT = insertStatement('');
+const UPSERT = insertStatement(REPLACE);
 /** The SQLSTATE code of an id that exists already. */
 const UNIQUE_VIOLATION = '23505';
 const FIND_EXISTING = 'SELECT id::text FROM store_orders WHERE id = ANY ($1::text::int8[])';

@@ -1,5 +1,5 @@
 import { checkMethods } from '../../check.js';
-import { named, type PostgresPool } from '../../databases/postgres/client.js';
+import { nameStatement, type PostgresPool } from '../../databases/postgres/client.js';
 import { migrateTables } from '../../databases/postgres/migration.js';
 import { type CancelOutcome, cancelOutcome, type ShipOutcome, shipOutcome } from '../cancellation.js';
 import { parseJson } from '../json.js';
@@ -60,9 +60,11 @@ export interface PostgresOrderStore extends OwnedOrderStore {
  */
 export function createPostgresOrderStore(pool: PostgresPool): PostgresOrderStore {
   checkMethods('pool', pool, ['query']);
-  const selectOne = named(`SELECT ${OWN_TABLE.json} AS json, status FROM store_orders AS o WHERE id = $1::text::int8`);
+  const selectOne = nameStatement(
+    `SELECT ${OWN_TABLE.json} AS json, status FROM store_orders AS o WHERE id = $1::text::int8`,
+  );
   return {
-    ...storeOver(pool, OWN_TABLE),
+    ...createTableStore(pool, OWN_TABLE),
     migrate: () => migrateTables(pool, ORDERS_SCHEMA),
     ship: createTransition(pool, OWN_TABLE, 'shipped', shipOutcome),
     put: async (orders, options) => putRecords(pool, toOrderRecords(orders), isReplacing(options)),
@@ -85,9 +87,9 @@ export function createPostgresOrderStore(pool: PostgresPool): PostgresOrderStore
  */
 export function createMappedOrderStore(pool: PostgresPool, table: PostgresOrderTable): OrderStore {
   checkMethods('pool', pool, ['query']);
-  return storeOver(pool, readTable(table));
+  return createTableStore(pool, readTable(table));
 }
 
-function storeOver(pool: PostgresPool, table: OrderTable) {
+function createTableStore(pool: PostgresPool, table: OrderTable) {
   return { list: createTableLister(pool, table), cancel: createTransition(pool, table, 'cancelled', cancelOutcome) };
 }

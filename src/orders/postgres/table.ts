@@ -3,7 +3,7 @@ import type { Schemas } from '../../databases/postgres/migration.js';
 import { ORDER_STATUSES, type OrderStatus } from '../cancellation.js';
 import { FIELD_NAMES, FIELDS, type MutableOrder, setField } from '../fields.js';
 import type { Order } from '../order.js';
-import { CHECKED_TYPES, OWN_TYPES } from './fields.js';
+import { CHECKED_SERIALIZERS, OWN_SERIALIZERS } from './fields.js';
 
 /**
  * The table in which the embedding program keeps its orders. If the table does not have the columns
@@ -59,9 +59,9 @@ export interface OrderTable {
 
 /**
  * Checks and quotes the embedding program's description of its table. Throws a TypeError that names
- * an invalid option. `serialized` has the SQL of each type of field.
+ * an invalid option.
  */
-export function readTable(description: PostgresOrderTable, serialized = CHECKED_TYPES): OrderTable {
+export function readTable(description: PostgresOrderTable, serializers = CHECKED_SERIALIZERS): OrderTable {
   checkFields('table', description, ['statuses'], ['table', 'columns']);
   const { table, columns, statuses = {} } = description;
   checkFields('columns', columns, FIELD_NAMES, ['id', 'status']);
@@ -74,7 +74,7 @@ export function readTable(description: PostgresOrderTable, serialized = CHECKED_
   /** Returns SQL that appends a field to the JSON unless it is NULL, or '' if it has no column. */
   function member(field: keyof Order): string {
     if (field === 'id' || columns[field] === undefined) return '';
-    const serialize = serialized[FIELDS[field].type.name];
+    const serialize = serializers[FIELDS[field].type.name];
     return ` || coalesce(',"${field}":' || ${serialize(`o.${column(field)}`)}, '')`;
   }
 
@@ -86,7 +86,7 @@ export function readTable(description: PostgresOrderTable, serialized = CHECKED_
       .join('.'),
     id,
     status: column('status'),
-    json: `'{"id":' || ${serialized.id(`o.${id}`)}${FIELD_NAMES.map(member).join('')} || '}'`,
+    json: `'{"id":' || ${serializers.id(`o.${id}`)}${FIELD_NAMES.map(member).join('')} || '}'`,
     statuses: readStatuses(statuses),
   };
 }
@@ -132,7 +132,7 @@ export const OWN_TABLE = readTable(
       ...Object.fromEntries(FIELD_NAMES.map((name) => [name, FIELDS[name].column])),
     },
   },
-  OWN_TYPES,
+  OWN_SERIALIZERS,
 );
 
 /** Converts an order that {@link OrderTable.json} serialised and `parseJson` parsed. */

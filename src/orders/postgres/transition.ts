@@ -1,7 +1,12 @@
-import { named, type PostgresClient, type PostgresRow, WAIT_FOR_DISK } from '../../databases/postgres/client.js';
+import {
+  nameStatement,
+  type PostgresClient,
+  type PostgresRow,
+  WAIT_FOR_DISK,
+} from '../../databases/postgres/client.js';
 import type { OrderStatus } from '../cancellation.js';
 import type { OrderId } from '../order.js';
-import { type Attempt, createGroups } from './group.js';
+import { type Attempt, createGroupedChange } from './group.js';
 import { type OrderTable, quoteText } from './table.js';
 
 /** Stands for all of the embedding program's own statuses, which this service treats alike. */
@@ -28,12 +33,12 @@ export function createTransition<Outcome extends string>(
   const texts = [...statuses.keys()];
   const from = texts.filter((text) => decide(statuses.get(text)) === next).map(quoteText);
   const to = texts.find((text) => statuses.get(text) === next) ?? next;
-  const one = named(statementFor('$1::text::int8', table, from, quoteText(to)));
+  const one = nameStatement(statementFor('$1::text::int8', table, from, quoteText(to)));
   // Not prepared: a plan made for a small table would read the whole table after it has grown.
   const several = statementFor('unnest($1::text::int8[])', table, from, quoteText(to));
 
   /** Reads the reply about one order. `row` is `undefined` if the order does not exist. */
-  function read(id: OrderId, row: PostgresRow | undefined): Attempt<Outcome> {
+  function readAttempt(id: OrderId, row: PostgresRow | undefined): Attempt<Outcome> {
     if (row?.['found'] === '0') return 'locked';
     const text = row?.['status'];
     const known = typeof text === 'string' ? statuses.get(text) : undefined;
@@ -44,14 +49,14 @@ export function createTransition<Outcome extends string>(
     return outcome;
   }
 
-  return createGroups<Outcome>(async (ids) => {
+  return createGroupedChange<Outcome>(async (ids) => {
     const statement = ids.length === 1 ? { ...one, values: [`${ids}`] } : { text: several, values: [`{${ids}}`] };
     const { rows } = await client.query(statement);
-    const found = new Map(rows.map((row) => [String(row['id']), row]));
+    const rowsById = new Map(rows.map((row) => [String(row['id']), row]));
     return (id) => {
-      const attempt = read(id, found.get(`${id}`));
+      const attempt = readAttempt(id, rowsById.get(`${id}`));
       // If the group has another call for this order, that call finds the new status.
-      if (attempt === next) found.set(`${id}`, { status: to });
+      if (attempt === next) rowsById.set(`${id}`, { status: to });
       return attempt;
     };
   });

@@ -68,7 +68,7 @@ export function openSqliteOrderStore(file: string): SqliteFileOrderStore {
 /** Creates an order store over a file whose workers host {@link OrderParts}. */
 export function createFileOrders(file: SqliteFile<OrderParts>): SqliteFileOrderStore {
   const { cancel, ship, put } = file.writer.orders;
-  const { list, changed } = createFileList(file);
+  const { list, noteChange } = createFileList(file);
   return {
     list,
     cancel: (id) => cancel(id),
@@ -82,7 +82,7 @@ export function createFileOrders(file: SqliteFile<OrderParts>): SqliteFileOrderS
       try {
         return await put(records, { replace });
       } finally {
-        changed();
+        noteChange();
       }
     },
 
@@ -95,27 +95,27 @@ export function createFileOrders(file: SqliteFile<OrderParts>): SqliteFileOrderS
 /** Remembers the most recent list, so that it is read again only after a change. */
 function createFileList({ reader }: SqliteFile<OrderParts>) {
   /** Begins each version, because another file can have the same revision. */
-  const id = crypto.randomUUID();
+  const fileId = crypto.randomUUID();
   let readings = 0;
   /** Replaced after each put, because a check that began earlier may not see its orders. */
   let recent: { list?: OrderPages; checkedMs?: number; checking?: Promise<OrderPages> | undefined } = {};
 
-  async function check(found: typeof recent): Promise<OrderPages> {
+  async function check(cached: typeof recent): Promise<OrderPages> {
     const checkedMs = performance.now();
     try {
-      const version = `${id} ${await reader.list.revision()}`;
-      if (found.list?.version !== version) found.list = pages(version);
-      found.checkedMs = checkedMs;
+      const version = `${fileId} ${await reader.list.revision()}`;
+      if (cached.list?.version !== version) cached.list = createPages(version);
+      cached.checkedMs = checkedMs;
     } catch (error) {
       // While the disk hangs, no order can change, so the last list is good enough.
-      if (!isLate(error) || found.list === undefined) throw error;
+      if (!isLate(error) || cached.list === undefined) throw error;
     } finally {
-      found.checking = undefined;
+      cached.checking = undefined;
     }
-    return found.list;
+    return cached.list;
   }
 
-  function pages(version: string): OrderPages {
+  function createPages(version: string): OrderPages {
     return {
       version,
 
@@ -156,7 +156,7 @@ function createFileList({ reader }: SqliteFile<OrderParts>) {
     },
 
     /** Makes the next list show a change by this process. */
-    changed(): void {
+    noteChange(): void {
       recent = {};
     },
   };

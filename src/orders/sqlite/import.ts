@@ -8,7 +8,7 @@ const COLUMNS = ['line', ...COLUMN_NAMES];
 
 /** Adds a JSON array of rows. Binding the values of each row instead would not be faster. */
 const ADD = `INSERT INTO temp.staging SELECT ${COLUMNS.map((_, index) => `value ->> ${index}`)} FROM json_each(?)`;
-const FIND_TWICE = `SELECT id, max(line) AS line, min(line) AS earlier FROM temp.staging
+const FIND_DUPLICATE = `SELECT id, max(line) AS line, min(line) AS earlier FROM temp.staging
   GROUP BY id HAVING count(*) > 1 ORDER BY line LIMIT 1`;
 const FIND_EXISTING = `SELECT id, line FROM temp.staging WHERE id IN (SELECT id FROM main.orders) ORDER BY line LIMIT 1`;
 
@@ -31,8 +31,10 @@ export async function importRecords(
     add.run(`[${batch.map(rowOf)}]`);
     count += batch.length;
   }
-  const [twice] = prepare(database, FIND_TWICE).all();
-  if (twice !== undefined) return { outcome: 'twice', ...placeOf(twice), earlier: Number(twice['earlier']) };
+  const [duplicate] = prepare(database, FIND_DUPLICATE).all();
+  if (duplicate !== undefined) {
+    return { outcome: 'twice', ...placeOf(duplicate), earlier: Number(duplicate['earlier']) };
+  }
   try {
     return await write((): ImportOutcome => {
       const [existing] = replace ? [] : prepare(database, FIND_EXISTING).all();

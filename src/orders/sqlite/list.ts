@@ -77,7 +77,7 @@ export function createListReader({ database, openAnother }: Host): ListReader {
   const idle: PageReader[] = [];
   const readings = new Map<number, Generator<Uint8Array, undefined>>();
 
-  function* read(): Generator<Uint8Array, undefined> {
+  function* readList(): Generator<Uint8Array, undefined> {
     const readPages = idle.pop() ?? preparePages(openAnother());
     try {
       yield* readPages();
@@ -90,7 +90,7 @@ export function createListReader({ database, openAnother }: Host): ListReader {
     revision: () => Number(selectRevision.get()?.['revision']),
 
     next(reading) {
-      const pages = readings.get(reading) ?? read();
+      const pages = readings.get(reading) ?? readList();
       readings.set(reading, pages);
       return pages.next().value;
     },

@@ -1,4 +1,4 @@
-import { named, type PostgresClient, WAIT_FOR_DISK } from '../../databases/postgres/client.js';
+import { nameStatement, type PostgresClient, WAIT_FOR_DISK } from '../../databases/postgres/client.js';
 import type { Schemas } from '../../databases/postgres/migration.js';
 import { type Clock, createSystemClock } from '../../limits/clock.js';
 import { readKeyRecord } from './key-record.js';
@@ -14,7 +14,7 @@ export const KEYS_SCHEMA: Schemas = {
 
 const SELECT = 'SELECT id, name, plan, per_minute::text, per_day::text, created_at, revoked_at FROM store_orders_keys';
 
-const SELECT_VALID = named(`${SELECT} WHERE digest = $1::text AND revoked_at IS NULL`);
+const SELECT_VALID = nameStatement(`${SELECT} WHERE digest = $1::text AND revoked_at IS NULL`);
 
 /** Reads a plan from the JSON in parameter 2. A field that is absent becomes NULL. */
 const GIVEN_PLAN = `SELECT name, "perMinute", "perDay"

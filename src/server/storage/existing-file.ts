@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
 import { openSqliteDatabase } from '../../databases/sqlite/driver.js';
 import { retryWhileBusy } from '../../databases/sqlite/durability.js';
-import { damaged, failureOf, SqliteFileError } from '../../databases/sqlite/failure.js';
+import { damageError, failureOf, SqliteFileError } from '../../databases/sqlite/failure.js';
 import { schemaVersions } from '../../databases/sqlite/migration.js';
 import { SCHEMAS } from './program-parts.js';
 
@@ -84,7 +84,7 @@ export function checkIntegrity(database: SqliteDatabase, name: string): void {
   const [row] = prepare(database, 'PRAGMA integrity_check(1)').all();
   // In some versions of SQLite, a line with the name of the database comes first.
   const problem = String(row?.['integrity_check']).split('\n').at(-1) ?? '';
-  if (problem !== 'ok') throw damaged(name, problem);
+  if (problem !== 'ok') throw damageError(name, problem);
 }
 
 /**
