@@ -79,7 +79,7 @@ async function store(
 ): Promise<CommandResult> {
   const counts = new Map<string, number>();
 
-  async function* counted(): AsyncGenerator<readonly ImportedRecord[]> {
+  async function* countBatches(): AsyncGenerator<readonly ImportedRecord[]> {
     for await (const batch of batches) {
       for (const { record } of batch) counts.set(record.status, (counts.get(record.status) ?? 0) + 1);
       yield batch;
@@ -89,7 +89,7 @@ async function store(
   const refused = (line: number | undefined, why: string) =>
     failed(`${line === undefined ? name : `${name}:${line}`}: ${why}; nothing was imported`);
   try {
-    const imported = await storage.importRecords(counted(), replace);
+    const imported = await storage.importRecords(countBatches(), replace);
     switch (imported.outcome) {
       case 'stored':
         return storedOutcome(imported.count, counts);

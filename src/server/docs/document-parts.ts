@@ -34,7 +34,7 @@ export function propertyText(json: Json | undefined, name: string): string {
   return String(property(json, name) ?? '');
 }
 
-/** Returns the first example of a schema. */
+/** Returns the first example of a schema, or an empty string if it has none. */
 export function exampleOf(schema: Json): Json {
   const values = property(schema, 'examples');
   return Array.isArray(values) ? values[0] : '';

@@ -36,7 +36,7 @@ const PREFLIGHT: OpenPath = {
 export function withCors(service: OrderService, door: FrontDoor, origins: readonly string[]): OrderService {
   const allowsAll = origins.includes('*');
 
-  /** Returns the field that allows the origin, or `undefined` for another origin or none. */
+  /** Returns the field that allows the origin, or `undefined` if it is not allowed or absent. */
   function allowedFields(origin: string | undefined): readonly string[] | undefined {
     if (origin === undefined || !(allowsAll || origins.includes(origin))) return undefined;
     return ['Access-Control-Allow-Origin', allowsAll ? '*' : origin];

@@ -57,8 +57,8 @@ const SERVER_OPTIONS = {
 /** How long an idle connection stays open. */
 const KEEP_ALIVE_MS = 15 * SECOND_MS;
 /**
- * The same behind a proxy: longer than the 60 s after which most proxies close an idle connection.
- * Otherwise a proxy could send a request while this server closes the connection.
+ * The same time behind a proxy: longer than the 60 s after which most proxies close an idle
+ * connection. Otherwise a proxy could send a request while this server closes the connection.
  */
 const PROXY_KEEP_ALIVE_MS = 65 * SECOND_MS;
 /** A connection without any activity for this long is closed. */

@@ -11,11 +11,12 @@ export interface Place {
   readonly flag: '--port' | '--metrics-port';
 }
 
-/** Resolves once the server listens. Otherwise rejects with a sentence. */
+/** Resolves once the server listens. If it cannot, rejects with a sentence for the user. */
 export async function listen(server: Server, { host, port, flag }: Place): Promise<void> {
   const isSocket = typeof port === 'string';
-  // The old socket is removed before `listen`, not after a failure: workers share a socket only if
-  // they call `listen` equally often. If the old one stays, `listen` reports that it is in use.
+  // The old socket is removed before `listen`, not after a failure. A worker that called `listen`
+  // twice would not share its socket with the others, because the cluster module counts the calls.
+  // If the old socket cannot be removed, `listen` reports that it is in use.
   if (isSocket && (await isLeftOver(port))) await rm(port, { force: true }).catch(() => {});
   try {
     await once(server.listen(isSocket ? { path: port } : { host, port }), 'listening');
