@@ -35,6 +35,17 @@ test('a long list is read from one snapshot, without orders that are put meanwhi
   assert.equal(await textOf(readAndPut()), JSON.stringify(many));
 });
 
+test('a tenth of a second after another connection has put orders, the list has a new version', async (t) => {
+  const { file, store } = await openedWithMany(t);
+  const other = openSqliteOrderStore(file);
+  t.after(() => other.close());
+  const before = await store.list();
+  await other.put([{ id: 1 }]);
+  const now = performance.now.bind(performance);
+  t.mock.method(performance, 'now', () => now() + 100);
+  assert.notEqual((await store.list()).version, before.version);
+});
+
 test('while another connection holds the write lock, cancels wait and lists do not', async (t) => {
   const { file, store } = await openedWithMany(t);
   const other = openSqliteDatabase(file);
