@@ -33,7 +33,7 @@ suiteInBrowser('the documentation page', (openPage) => {
     );
   });
 
-  test('the Cancel button of a row cancels only that order, after a confirmation; the reason of a refusal is shown below the row', async (t) => {
+  test('the Cancel button of a row cancels only that order, after a confirmation; a refusal disables the button, and its reason is shown below the row', async (t) => {
     const { page, store, list, cancel } = await openPage(t);
     await list('key-1');
     await page.locator('[aria-label="Cancel order 9007199254740993"]').click();
@@ -56,6 +56,8 @@ suiteInBrowser('the documentation page', (openPage) => {
       'order_already_shipped The order has already shipped. A shipped order cannot be cancelled.',
     );
     assert.equal(await page.locator('.refusal').count(), 1);
+    const button = page.locator('[aria-label="Cancel order 1: 409 Conflict"]');
+    assert.equal(await button.getAttribute('aria-disabled'), 'true', 'a second try would only use up the quota');
   });
 
   test('the page always shows how much of each quota is left; after a 429, it sends no request until it has counted down the wait', async (t) => {
