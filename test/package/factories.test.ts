@@ -117,7 +117,7 @@ const FACTORIES: Readonly<Record<string, Row>> = {
       ['maxConnectionsPerAddress', { ...parts, maxConnectionsPerAddress: '1' }],
       ['corsOrigins', { ...parts, corsOrigins: 'https://shop.example' }],
       ['corsOrigins', { ...parts, corsOrigins: null }],
-      ['backends', { ...parts, backends: 7 }],
+      ['backends(?=: expected an object with a function for each backend$)', { ...parts, backends: 7 }],
       ['backends.db', { ...parts, backends: { db: 'ok' } }],
     ],
   },
@@ -126,6 +126,7 @@ const FACTORIES: Readonly<Record<string, Row>> = {
     accepts: [undefined, 7],
     wrong: [
       ['startMs', 0.5],
+      ['startMs', 2 ** 53],
       ['startMs', new Date(0)],
     ],
   },
