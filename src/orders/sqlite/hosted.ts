@@ -92,7 +92,7 @@ export function createFileOrders(file: SqliteFile<OrderParts>): SqliteFileOrderS
   };
 }
 
-/** Remembers the most recent list, so that it is read again only after a change. */
+/** Remembers the most recent list between two checks for changes, and while the disk hangs. */
 function createFileList({ reader }: SqliteFile<OrderParts>) {
   /** Begins each version, because another file can have the same revision. */
   const fileId = crypto.randomUUID();
@@ -103,8 +103,7 @@ function createFileList({ reader }: SqliteFile<OrderParts>) {
   async function check(cached: typeof recent): Promise<OrderPages> {
     const checkedMs = performance.now();
     try {
-      const version = `${fileId} ${await reader.list.revision()}`;
-      if (cached.list?.version !== version) cached.list = createPages(version);
+      cached.list = createPages(`${fileId} ${await reader.list.revision()}`);
       cached.checkedMs = checkedMs;
     } catch (error) {
       // While the disk hangs, no order can change, so the last list is good enough.
