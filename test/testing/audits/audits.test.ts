@@ -122,6 +122,12 @@ const BROKEN: Readonly<Record<string, readonly [readonly string[], Break]>> = {
     }),
   ],
   'sends a 405 without Allow': [['4-method'], changingFields((fields) => fields.delete('Allow'))],
+  'responds to every OPTIONS as to a preflight request': [
+    ['4-method'],
+    changingResponses(({ request, response }) =>
+      request.method === 'OPTIONS' ? new Response(null, { status: 204 }) : response,
+    ),
+  ],
   'accepts the scheme Bearer in one spelling only': [
     ['5-scheme'],
     changingRequests((request) =>
