@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { parseRedisUrl } from '../../../dist/server/config/urls.js';
 import { sampled } from '../../support/sampled.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { programIn, startServer } from '../support/program.js';
@@ -127,6 +128,12 @@ test('options override variables, variables override the settings file, and "con
   assert.equal(await server.stop('SIGTERM'), 0);
   assert.doesNotMatch(server.stderr(), /sample/, 'the settings file turns off the sample orders');
   assert.ok(!server.stdout().includes('"request"'), 'the settings file turns off the log lines of requests');
+});
+
+test('a Redis URL without a port means port 6379, on every node of a cluster', () => {
+  const portsIn = (url: string) => parseRedisUrl(url)?.nodes.map(({ port }) => port);
+  assert.deepEqual(portsIn('redis://a'), [6379]);
+  assert.deepEqual(portsIn('rediss://a:7000,rediss://b'), [7000, 6379]);
 });
 
 test('config print never shows a user, a password or a parameter of a URL', async () => {
