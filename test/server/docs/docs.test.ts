@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { PLANS } from 'store-orders';
 import { createOpenApiDocument, serializeOpenApiDocument } from 'store-orders/openapi';
+import { pre } from '../../../dist/server/docs/markup.js';
 import { listen } from '../listener/support/order-server.js';
 import { programIn } from '../support/program.js';
 
@@ -81,10 +82,15 @@ test('a request for a documentation file gets a 304 if the file is unchanged; HE
   }
 });
 
-test('the documentation page has every field, header field, plan, response and error code of the OpenAPI document', async (t) => {
+test('the documentation page has every field, header field, plan with its quotas, response and error code of the OpenAPI document', async (t) => {
   const { components } = createOpenApiDocument();
   const page = await pageText(t);
-  const expected: unknown[] = Object.values(PLANS).map(({ name }) => name);
+  const plans = Object.values(PLANS).map(({ name, policies }) => {
+    const quotaOf = (id: string) => policies.find((policy) => policy.name === id)?.quota.toLocaleString('en');
+    return [name, quotaOf('minute'), quotaOf('day')];
+  });
+  const rows = [['Plan', 'Requests per minute', 'Requests per day'], ...plans, ['enterprise', 'agreed', 'agreed']];
+  const expected: unknown[] = rows.map((cells) => `${cells.join('')}\n`);
   for (const [name, header] of Object.entries(components.headers)) {
     if (/RateLimit|Retry-After/.test(name)) expected.push(name, Object(header).description);
   }
@@ -104,6 +110,13 @@ test('the documentation page has every field, header field, plan, response and e
     [],
   );
   for (const [, target] of page.matchAll(/href="#([\w-]+)"/g)) assert.ok(page.includes(`id="${target}"`), target);
+});
+
+test('a code block of the documentation page is coloured, and its code is escaped', () => {
+  assert.equal(
+    pre('Sample', 'if (a < 1) b("&");'),
+    '<pre tabindex="0" role="group" aria-label="Sample"><span class="keyword">if</span> (a &lt; <span class="number">1</span>) b(<span class="string">&quot;&amp;&quot;</span>);</pre>',
+  );
 });
 
 test('before each retry, the retry sample waits for Retry-After or a doubling pause, whichever is longer; finally, it gives up', async (t) => {
