@@ -25,7 +25,7 @@ export async function importOrders(invocation: Invocation): Promise<CommandResul
   const format = readFormat(invocation, file.endsWith('.csv') ? 'csv' : 'json');
   const name = file === '-' ? 'stdin' : file;
   let input: Readable;
-  let removeBar = () => {};
+  let removeBar: () => void;
   try {
     [input, removeBar] = openInput(file);
   } catch {
