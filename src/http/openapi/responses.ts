@@ -106,8 +106,7 @@ function errorsOf(name: OperationName): readonly ErrorCode[] {
 function nameOf(code: ErrorCode): string {
   const { status } = errorObject(code);
   const response = ERRORS[status];
-  if (response === undefined)
-    throw new TypeError(`openapi/responses.ts: no response is described for status ${status}`);
+  if (response === undefined) throw new TypeError(`no response is described for status ${status}`);
   return response.name;
 }
 
