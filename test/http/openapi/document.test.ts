@@ -222,6 +222,16 @@ test('the document has the paths, names, parameters, plans, bearer scheme and ve
   }
 });
 
+test('the tables in the description are valid Markdown: a delimiter row, and the same number of cells in each row', () => {
+  const tables = document.info.description.match(/(?:^\|.*\n)+/gm) ?? [];
+  assert.equal(tables.length, 2);
+  for (const table of tables) {
+    const rows = table.trimEnd().split('\n');
+    assert.match(rows[1] ?? '', /^\|(?: -+:? \|)+$/, table);
+    assert.equal(new Set(rows.map((row) => row.split('|').length)).size, 1, table);
+  }
+});
+
 test('the base path becomes the server’s URL in the document, and an invalid base path throws', () => {
   assert.equal(createOpenApiDocument().servers[0]?.url, '/v1');
   assert.equal(createOpenApiDocument({ basePath: '/shop/v1' }).servers[0]?.url, '/shop/v1');
