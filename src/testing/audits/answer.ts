@@ -15,11 +15,11 @@ export function assertError({ status, headers, text }: Answer, expected: number,
   assert.equal(status, expected, which);
   assert.match(headers.get('content-type') ?? '', /^application\/json\b/);
   const error: unknown = JSON.parse(text);
-  assert.ok(typeof error === 'object' && error !== null, 'the body of an error response is an object');
+  assert.ok(typeof error === 'object' && error !== null, 'the body of an error response must be an object');
   const field = (name: string): unknown => Reflect.get(error, name);
-  assert.equal(field('status'), status, 'Error.status equals the status of the response');
+  assert.equal(field('status'), status, 'Error.status must equal the status of the response');
   for (const name of ['code', 'message']) {
-    assert.ok(typeof field(name) === 'string' && field(name) !== '', `Error.${name} is a non-empty string`);
+    assert.ok(typeof field(name) === 'string' && field(name) !== '', `Error.${name} must be a non-empty string`);
   }
   return String(field('code'));
 }
@@ -44,6 +44,6 @@ export function rateLimitOf({ headers }: WithFields) {
 
 export function retryAfterOf({ headers }: WithFields): number {
   const value = headers.get('retry-after') ?? 'absent';
-  assert.match(value, /^[1-9][0-9]*$/, 'Retry-After is a whole number of seconds, at least 1');
+  assert.match(value, /^[1-9][0-9]*$/, 'Retry-After must be a whole number of seconds, at least 1');
   return Number(value);
 }

@@ -24,7 +24,7 @@ export const authenticationClauses: readonly Clause[] = [
           assertError(await ask(method, path, ...fields), 401, `${method} with ${value?.replace(key, 'KEY')}`);
         }
       }
-      assert.equal((await ask('DELETE', orderPath(1), bearer(key))).status, 204, 'order 1 was still pending');
+      assert.equal((await ask('DELETE', orderPath(1), bearer(key))).status, 204, 'order 1 must still be pending');
     },
   },
   {
@@ -50,10 +50,10 @@ export const authenticationClauses: readonly Clause[] = [
         for (const [method, path] of OPERATIONS) {
           const answer = await ask(method, path, bearer(other));
           assertError(answer, 401, `${method} with another key`);
-          assert.ok(!answer.text.includes(other) || other.length === 1, 'the response does not repeat the key');
+          assert.ok(!answer.text.includes(other) || other.length === 1, 'the response must not repeat the key');
         }
       }
-      assert.equal((await ask('DELETE', orderPath(1), bearer(key))).status, 204, 'order 1 was still pending');
+      assert.equal((await ask('DELETE', orderPath(1), bearer(key))).status, 204, 'order 1 must still be pending');
     },
   },
   {

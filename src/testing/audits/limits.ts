@@ -39,7 +39,7 @@ export const limitClauses: readonly Clause[] = [
         const answer = await subject.ask(method, path, ...fields);
         assert.equal(answer.status, status, `${method} ${path}`);
         const { limit, remaining } = rateLimitOf(answer);
-        assert.ok(remaining <= limit, 'X-RateLimit-Remaining is at most X-RateLimit-Limit');
+        assert.ok(remaining <= limit, 'X-RateLimit-Remaining must be at most X-RateLimit-Limit');
       }
     },
   },
@@ -92,7 +92,7 @@ export const limitClauses: readonly Clause[] = [
       const refused = await ask('GET', ORDERS_PATH, key);
       assertError(refused, 429);
       assert.equal(rateLimitOf(refused).remaining, 0);
-      assert.ok(retryAfterOf(refused) <= 60, 'Retry-After is at most the length of the window');
+      assert.ok(retryAfterOf(refused) <= 60, 'Retry-After must be at most the length of the window');
     },
   },
   {
@@ -118,7 +118,7 @@ export const limitClauses: readonly Clause[] = [
         assert.equal((await subject.ask('GET', ORDERS_PATH, bearer(key))).status, 200, `after waiting, limit ${limit}`);
         passed++;
       }
-      assert.deepEqual(refusingQuotas, [2, 2, 5], 'X-RateLimit-Limit is the quota of the window that refuses');
+      assert.deepEqual(refusingQuotas, [2, 2, 5], 'X-RateLimit-Limit must be the quota of the window that refuses');
     },
   },
   {
@@ -150,7 +150,7 @@ export const limitClauses: readonly Clause[] = [
       await subject.advance(retryAfterOf(refused) * 1_000);
       const next = rateLimitOf(await subject.ask('GET', ORDERS_PATH, key));
       assert.equal(next.remaining, 1);
-      assert.ok(next.reset > reset, 'the reset time of the next window is later');
+      assert.ok(next.reset > reset, 'the reset time of the next window must be later');
     },
   },
   {
@@ -196,9 +196,9 @@ export const limitClauses: readonly Clause[] = [
       await subject.advance(59_000);
       const last = await subject.ask('DELETE', orderPath(1), key);
       assert.equal(retryAfterOf(last), 1);
-      assert.deepEqual(rateLimitOf(last), announced, 'X-RateLimit-* stay the same during the ban');
+      assert.deepEqual(rateLimitOf(last), announced, 'X-RateLimit-* must stay the same during the ban');
       const other = bearer(await subject.issueKey(PLANS.free));
-      assert.equal((await subject.ask('GET', ORDERS_PATH, other)).status, 200, 'another key is not banned');
+      assert.equal((await subject.ask('GET', ORDERS_PATH, other)).status, 200, 'another key must not be banned');
       await subject.advance(1_000);
       assert.equal((await subject.ask('DELETE', orderPath(1), key)).status, 204);
     },

@@ -34,7 +34,7 @@ export const orderClauses: readonly Clause[] = [
       await subject.put(FULL_ORDER, ...many);
       const answer = await subject.askWithKey('GET', ORDERS_PATH);
       const listed = ordersOf(answer);
-      for (const { id } of many) assert.ok(listed.has(id), `order ${id} is listed`);
+      for (const { id } of many) assert.ok(listed.has(id), `order ${id} must be listed`);
       const order = listed.get(2n ** 53n + 1n) ?? assert.fail('order 9007199254740993 is not listed');
       for (const [name, value] of Object.entries(FULL_ORDER)) assert.equal(Reflect.get(order, name), value, name);
     },
@@ -202,7 +202,7 @@ export const orderClauses: readonly Clause[] = [
       await subject.put(...untouched.map((id) => ({ id })));
       for (const text of INVALID_IDS) assertError(await subject.askWithKey('DELETE', orderPath(text)), 404, text);
       for (const id of untouched)
-        assertCancelled(await subject.askWithKey('DELETE', orderPath(id)), `order ${id} was pending`);
+        assertCancelled(await subject.askWithKey('DELETE', orderPath(id)), `order ${id} must still be pending`);
     },
   },
   {
@@ -230,12 +230,12 @@ function ordersOf({ status, headers, text }: Answer): Map<bigint, object> {
   assert.equal(status, 200);
   assert.match(headers.get('content-type') ?? '', /^application\/json\b/);
   const listed: unknown = parseJson(text);
-  assert.ok(Array.isArray(listed), 'the list is a JSON array');
+  assert.ok(Array.isArray(listed), 'the list must be a JSON array');
   return new Map(listed.map((order: unknown) => [idOf(order), { ...Object(order) }]));
 }
 
 function idOf(order: unknown): bigint {
   const id: unknown = typeof order === 'object' && order !== null ? Reflect.get(order, 'id') : undefined;
-  assert.ok(typeof id === 'bigint', 'every order has an integer as its id');
+  assert.ok(typeof id === 'bigint', 'every order must have an integer as its id');
   return id;
 }

@@ -21,7 +21,7 @@ export const routeClauses: readonly Clause[] = [
           assert.deepEqual(headers.get('allow')?.split(/, */).sort(), allowed, `Allow of ${method} ${path}`);
         }
       }
-      assert.equal((await subject.askWithKey('DELETE', orderPath(1))).status, 204, 'order 1 was still pending');
+      assert.equal((await subject.askWithKey('DELETE', orderPath(1))).status, 204, 'order 1 must still be pending');
     },
   },
   {
@@ -40,7 +40,7 @@ export const routeClauses: readonly Clause[] = [
           assert.equal((await subject.askWithKey(method, path)).status, 404, `${method} ${path}`);
         }
       }
-      assert.equal((await subject.askWithKey('DELETE', orderPath(1))).status, 204, 'order 1 was still pending');
+      assert.equal((await subject.askWithKey('DELETE', orderPath(1))).status, 204, 'order 1 must still be pending');
     },
   },
 ];

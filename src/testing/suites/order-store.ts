@@ -112,7 +112,7 @@ export function orderStoreSuite(open: OpenOrderStore): TestCase[] {
     assert.deepEqual(
       await listOrders(store),
       [{ id: 1n, quantity: 1 }, { id: 2n }],
-      'a cancelled order is still listed',
+      'a cancelled order must still be listed',
     );
   });
 
@@ -135,7 +135,8 @@ export function orderStoreSuite(open: OpenOrderStore): TestCase[] {
     for (const id of [2n ** 64n + 1n, 2n ** 63n, -(2n ** 64n) + 1n]) {
       assert.notEqual(await Promise.resolve(id).then(store.cancel).catch(String), 'cancelled', `${id}`);
     }
-    for (const id of [1n, 2n ** 53n]) assert.equal(await store.cancel(id), 'cancelled', `order ${id} was pending`);
+    for (const id of [1n, 2n ** 53n])
+      assert.equal(await store.cancel(id), 'cancelled', `order ${id} must still be pending`);
   });
 
   for (const [status, outcome, next] of OUTCOMES) {

@@ -183,20 +183,20 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
       const plan = createPlan({ name: 'strict', policies: [perDay(1)], ban: { after: 3, graceMs: 500, baseMs: 900 } });
       await take('key', plan);
       for (let n = 0; n < 5; n++)
-        assert.equal((await take('key', plan)).verdict, 'over_quota', 'no ban in the grace period');
+        assert.equal((await take('key', plan)).verdict, 'over_quota', 'no ban may begin in the grace period');
       await advance(501);
       let banned = await take('key', plan);
       for (let n = 0; n < 3 && banned.verdict !== 'banned'; n++) banned = await take('key', plan);
       assert.deepEqual([banned.verdict, banned.allowed, banned.inForce.remaining], ['banned', false, 0]);
       const again = await take('key', plan);
-      if (again.verdict === 'banned') assert.deepEqual(again.inForce, banned.inForce, 'the end of a ban does not move');
+      if (again.verdict === 'banned') assert.deepEqual(again.inForce, banned.inForce, 'the end of a ban must not move');
       assert.equal((await take('neighbour', plan)).verdict, 'within_quota');
       const roomy = createPlan({ name: 'roomy', policies: [perMinute(9)] });
       const other = await take('key', roomy);
       if (other.nowMs < banned.nowMs + 900) {
         assert.deepEqual([other.verdict, other.retryAfterMs], ['banned', banned.nowMs + 900 - other.nowMs]);
         assert.deepEqual([other.inForce.remaining, other.inForce.resetAtMs], [0, banned.nowMs + 900]);
-        assert.equal(other.windows[0]?.remaining, 9, 'a ban takes no tokens');
+        assert.equal(other.windows[0]?.remaining, 9, 'a ban must take no tokens');
       }
       await advance(other.retryAfterMs);
       assert.equal((await take('key', roomy)).verdict, 'within_quota');
