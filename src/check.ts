@@ -59,8 +59,8 @@ function checkObject(where: string, value: unknown, fields: readonly string[]): 
 }
 
 /**
- * Returns the name of a field of `where` in a message. A field of `options` goes by its own name.
- * In `policies[0]`, `quota` is `policies[0].quota`. In `plan free:`, `ban` is `plan free: ban`.
+ * Returns how a message names a field of `where`. A field of `options` goes by its own name. In
+ * `policies[0]`, `quota` is `policies[0].quota`. In `plan free:`, `ban` is `plan free: ban`.
  */
 function optionPath(where: string, name: string): string {
   if (where === 'options') return name;

@@ -46,8 +46,8 @@ export function limitFieldsOf(decision: Decision, draft: boolean): readonly stri
 export const UNAVAILABLE_MS = 1_000;
 
 /**
- * Returns the rate-limit fields of a reply without a decision of the limiter: no requests remain.
- * `plan` can be invalid, because that may be why there is no decision.
+ * Returns the rate-limit fields of a reply without a decision of the limiter. They say that no
+ * requests remain. `plan` can be invalid, because that may be why there is no decision.
  */
 export function unavailableFields(plan: Plan): string[] {
   return xRateLimitFields(Number(plan.policies[0]?.quota) || 0, 0, Date.now() + UNAVAILABLE_MS);
