@@ -27,7 +27,7 @@ export interface RecordMistake extends Mistake {
 /** The names of a record's fields, in the sequence of the specification. */
 export const ORDER_FIELDS: readonly (keyof OrderRecord)[] = [...FIELD_NAMES, 'status'];
 
-const KNOWN: ReadonlySet<string> = new Set(ORDER_FIELDS);
+const KNOWN_FIELDS: ReadonlySet<string> = new Set(ORDER_FIELDS);
 const STATUS = /^[a-z][a-z0-9_]{0,63}$/;
 
 /**
@@ -46,7 +46,7 @@ export function parseOrderRecord(input: unknown, statuses?: readonly string[]): 
     const mistake = setField(order, name, value);
     if (mistake !== undefined) return { field: name, ...mistake };
   }
-  for (const name in fields) if (!KNOWN.has(name)) return { field: name, mistake: 'is not a field of an order' };
+  for (const name in fields) if (!KNOWN_FIELDS.has(name)) return { field: name, mistake: 'is not a field of an order' };
   const { status = 'pending' } = fields;
   if (typeof status !== 'string' || !STATUS.test(status)) {
     return { field: 'status', mistake: 'must be a lower-case word such as pending or shipped' };

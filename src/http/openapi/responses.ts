@@ -92,7 +92,7 @@ export function createResponses(): Readonly<Record<string, OpenApiResponse>> {
 /** Returns references to the responses of an operation, by status. */
 export function responsesOf(operation: OperationName): Readonly<Record<string, Reference>> {
   const successes = Object.entries<NamedResponse>(SUCCESSES[operation]).map(([status, { name }]) => [status, name]);
-  const errors = errorsOf(operation).map((code) => [errorObject(code).status, nameOf(code)]);
+  const errors = errorsOf(operation).map((code) => [errorObject(code).status, responseNameOf(code)]);
   return Object.fromEntries([...successes, ...errors].map(([status, name]) => [status, refer('responses', `${name}`)]));
 }
 
@@ -103,7 +103,7 @@ function errorsOf(name: OperationName): readonly ErrorCode[] {
   return ERROR_CODES.filter((code) => own.includes(code) || !special.includes(code));
 }
 
-function nameOf(code: ErrorCode): string {
+function responseNameOf(code: ErrorCode): string {
   const { status } = errorObject(code);
   const response = ERRORS[status];
   if (response === undefined) throw new TypeError(`no response is described for status ${status}`);

@@ -114,17 +114,17 @@ export class BucketPool {
    * object. If the state is `undefined`, removes the key.
    */
   set(key: string, state: KeyState | undefined, shape: number = this.shapeOf(state?.buckets ?? [])): void {
-    const before = this.#slotRefs.get(key);
+    const oldSlotRef = this.#slotRefs.get(key);
     if (state === undefined) {
-      if (before !== undefined) this.#forget(key, before);
+      if (oldSlotRef !== undefined) this.#forget(key, oldSlotRef);
       return;
     }
-    const slot = before === undefined ? this.#newSlot() : before >>> SHAPE_BITS;
+    const slot = oldSlotRef === undefined ? this.#newSlot() : oldSlotRef >>> SHAPE_BITS;
     const isPacked = this.#pack(slot, state, shape);
     if (isPacked) this.#unpacked.delete(slot);
     else this.#unpacked.set(slot, state);
     const slotRef = (slot << SHAPE_BITS) | (isPacked ? shape : UNPACKED);
-    if (slotRef !== before) this.#slotRefs.set(key, slotRef);
+    if (slotRef !== oldSlotRef) this.#slotRefs.set(key, slotRef);
   }
 
   /** Returns the number of the shape of these buckets, or 0 if they cannot be packed. */

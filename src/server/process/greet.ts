@@ -47,13 +47,13 @@ async function createDemoKeys(keys: KeyRing, url: string | undefined): Promise<r
   // cmd.exe accepts only double quotes.
   const authorization = `-H "Authorization: Bearer ${issued[0]?.key}"`;
   const list = `${url}/store/orders`;
-  const pending = SAMPLE_ORDERS.findLast(({ status }) => status === 'pending')?.id;
+  const pendingId = SAMPLE_ORDERS.findLast(({ status }) => status === 'pending')?.id;
   return [
     ...lines,
     'List the orders, and cancel one:',
     '',
     `  curl ${authorization} "${list}"`,
-    `  curl -i -X DELETE ${authorization} "${list}/${pending}"`,
+    `  curl -i -X DELETE ${authorization} "${list}/${pendingId}"`,
     '',
   ];
 }
