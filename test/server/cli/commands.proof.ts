@@ -29,15 +29,23 @@ test('each command has a help text, with examples that use only options of the c
   assert.deepEqual(readdirSync(cwd), []);
 });
 
-test('the help shows groups, the default command, the usage, and the defaults, variables and packages of options', async () => {
+test('the help of a group shows its usage, and one example of each of its commands', async () => {
+  const { output } = programIn();
+  for (const group of ['orders', 'keys', 'quota', 'ban', 'db', 'config']) {
+    const help = await output(`${group} -h`);
+    assert.ok(help.includes(`\nUsage: store-orders ${group} COMMAND [options]\n`), group);
+    const examples = Array.from(help.matchAll(/^ {2}store-orders (\S+ \S+)/gm), ([, command]) => command);
+    const commands = COMMANDS.filter((command) => command.startsWith(`${group} `));
+    assert.deepEqual(examples, commands);
+  }
+});
+
+test('the help shows the default command, the usage, and the defaults, variables and packages of options', async () => {
   const { output } = programIn();
   const program = await output('--help');
   assert.match(program, /^store-orders: an HTTP server for the orders of an animal store/);
   assert.match(program, /\n {2}serve +.* \(the default command\)\n/);
   assert.equal(await output('help'), program);
-  for (const group of ['orders', 'keys', 'quota', 'ban', 'db', 'config']) {
-    assert.ok((await output(`${group} -h`)).includes(`\nUsage: store-orders ${group} COMMAND [options]\n`), group);
-  }
   const serve = await output('serve --help');
   assert.match(serve, /\n {2}--port PORT +.* \[default: 8080\] \[env: PORT\]\n/);
   assert.match(serve, /\n {2}--redis-url URL +.* \[env: REDIS_URL\]\n/);
