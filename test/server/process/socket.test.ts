@@ -34,6 +34,8 @@ test('--port accepts the path of a unix socket, even if a killed server has left
   writeFileSync(socket, 'not a socket');
   assert.equal((await run(second)).code, 1);
   assert.equal(readFileSync(socket, 'utf8'), 'not a socket');
+  const nowhere = await failure('serve --db :memory: --port ./absent/shop.sock');
+  assert.match(nowhere, /^cannot listen on the unix socket \.\/absent\/shop\.sock: .+; check --port$/);
 });
 
 test('"healthcheck" asks the server at the address of its settings, reports what an unhealthy server responds, and does not wait for a silent one', async (t) => {
