@@ -79,6 +79,19 @@ test('a ban ends at the requested time, even if the server applies the ban late'
   assert.equal((await table.pending()).length, 0);
 });
 
+test('a requested ban ends on time, although the system clock was set after the start of the process', async (t) => {
+  const table = open(t);
+  const wallMs = Date.now() + 3_600_000;
+  t.mock.method(Date, 'now', () => wallMs);
+  await table.request('key_a', `ban ${wallMs + 60_000}`);
+  const ignore = () => {};
+  const log: Log = { event: ignore, error: ignore, request: ignore, flush: ignore };
+  const { limiter, close } = await openQuotaBackend(undefined, table, log);
+  const { retryAfterMs } = await limiter.take('key_a', plan, 0);
+  assert.equal(Math.round(retryAfterMs / 60_000), 1);
+  await close();
+});
+
 test('neither the quotas of addresses nor the full quotas of keys are saved', async (t) => {
   const table = open(t);
   const { saved, clock } = await start(table);
