@@ -16,7 +16,7 @@ import { startStream } from './stream.js';
  * version, so that its readers share one serialisation.
  */
 export function createListRepresenter(): (listed: ListedOrders, request: ListRequest) => MaybePromise<Outcome> {
-  let remembered: { readonly version: unknown; select: MaybePromise<SelectRepresentation> } | undefined;
+  let remembered: { readonly version: unknown; readonly select: MaybePromise<SelectRepresentation> } | undefined;
 
   function selectorOf(listed: ListedOrders): MaybePromise<SelectRepresentation> {
     const { version } = listed;
@@ -26,14 +26,10 @@ export function createListRepresenter(): (listed: ListedOrders, request: ListReq
     const entry = { version, select };
     remembered = entry;
     if (isPromise(select)) {
-      const keep = (ready: SelectRepresentation) => {
-        entry.select = ready;
-      };
       // A list that failed is not kept, so that the next request tries again.
-      const forget = () => {
+      select.catch(() => {
         if (remembered === entry) remembered = undefined;
-      };
-      select.then(keep, forget);
+      });
     }
     return select;
   }
