@@ -102,7 +102,9 @@ test('an import reads a line exactly as parseJson does, whether or not JSON.pars
         fc.array(token, { minLength: 1, maxLength: 12 }).map((tokens) => tokens.join('')),
         fc.array(member, { minLength: 1, maxLength: 6 }).map((members) => `{${members.join(',')}}`),
         orderRecord.map(serializeRecord),
-        orderRecord.map((record) => serializeRecord(record).replace('{', '{"id":7,')),
+        fc
+          .tuple(orderRecord, fc.constantFrom('', ' ', '\t', '\r'))
+          .map(([record, space]) => serializeRecord(record).replace('{', `{"id"${space}:7,`)),
       ),
       async (line) => {
         const expected = recordOf(line);
