@@ -65,6 +65,12 @@ const BROKEN: Readonly<Record<string, readonly [readonly string[], Break]>> = {
     ['4.2-no-id', '4-path'],
     changingRequests((request) => new Request(decodeURIComponent(request.url), request)),
   ],
+  'cancels an order even if its path ends with a slash': [
+    ['4-path'],
+    changingRequests((request) =>
+      request.method === 'DELETE' ? new Request(request.url.replace(/\/$/, ''), request) : request,
+    ),
+  ],
   'rounds the numbers in the list to doubles': [
     ['4.1-list'],
     changingLists((text) => JSON.stringify(JSON.parse(text))),
