@@ -6,6 +6,7 @@ import { createMemoryOrderStore, type ErrorCode, PLANS } from 'store-orders';
 import { createOpenApiDocument } from 'store-orders/openapi';
 import type { OpenApiResponse } from '../../../dist/http/openapi/responses.js';
 import type { Answer } from '../support/answer.js';
+import { onReplies } from '../support/replies.js';
 import { bearer, createShop, INT64_MAX, INT64_MIN, KEY, ORDERS, order } from '../support/shop.js';
 import { asking } from '../support/ways.js';
 import { askingFor, PROVOCATIONS, provoke } from './support/provoke.js';
@@ -95,6 +96,13 @@ test('the examples of the header fields are the values that a key of the free pl
   compare(await ask([FREE]), 'retry-after', 'cache-control', 'content-length');
   compare(await ask([]), 'www-authenticate');
   assert.deepEqual([...examples.keys()], ['content-encoding', 'x-request-id']);
+});
+
+test('the example of X-Request-Id has the form of the ids that the service creates', async (t) => {
+  t.after(onReplies(() => {}));
+  const { fields } = await asking(createShop().service)('GET', ORDERS);
+  const formOf = (id = '') => id.replace(/[\da-f]/g, 'x');
+  assert.equal(formOf(headerExamples().get('x-request-id')), formOf(fields.get('x-request-id')));
 });
 
 test('a list that is long enough is compressed as documented', async () => {
