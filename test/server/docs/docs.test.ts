@@ -82,8 +82,8 @@ test('a request for a documentation file gets a 304 if the file is unchanged; HE
   }
 });
 
-test('the documentation page has every field, header field, plan with its quotas, response and error code of the OpenAPI document', async (t) => {
-  const { components } = createOpenApiDocument();
+test('the documentation page has every field, header field, plan with its quotas, response and error code of the OpenAPI document, and both say by what requests without a valid key are limited', async (t) => {
+  const { components, info } = createOpenApiDocument();
   const page = await pageText(t);
   const plans = Object.values(PLANS).map(({ name, policies }) => {
     const quotaOf = (id: string) => policies.find((policy) => policy.name === id)?.quota.toLocaleString('en');
@@ -101,6 +101,9 @@ test('the documentation page has every field, header field, plan with its quotas
       if (examples !== undefined) expected.push(`Example: ${examples[0]}`);
     }
   }
+  const limitWithoutKey = 'Requests without a valid key are limited by client address.';
+  assert.ok(info.description.includes(limitWithoutKey));
+  expected.push(limitWithoutKey);
   expected.push(...Object.values(components.responses).map(({ description }) => description));
   const { code: codes } = Object(components.schemas['Error']).properties;
   for (const code of codes.enum) assert.ok(page.includes(`id="error-${code}"`), code);
