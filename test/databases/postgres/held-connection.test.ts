@@ -24,15 +24,14 @@ test('a connection that PostgreSQL ends in its first packet makes the next query
   assert.equal(pool.totalCount, 0, 'the next list gets another connection');
 });
 
-test('a pool whose connect returns a promise lends that connection, or its error is passed on', async () => {
+test('a pool whose connect returns a promise lends that connection, and the error of a promise or a callback is passed on', async () => {
   const query = async () => ({ rows: [{ id: '1' }] });
   const client = await holdConnection(async () => ({ query, release() {} }));
   assert.deepEqual((await client.query({ text: 'SELECT 1 AS id' })).rows, [{ id: '1' }]);
   const full = new Error('no connection is free');
-  await assert.rejects(
-    holdConnection(() => Promise.reject(full)),
-    full,
-  );
+  for (const connect of [() => Promise.reject(full), (taken: (error: unknown) => void) => void taken(full)]) {
+    await assert.rejects(holdConnection(connect), full);
+  }
 });
 
 function message(type: string, content: string): Buffer {
