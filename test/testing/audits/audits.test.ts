@@ -127,6 +127,13 @@ const BROKEN: Readonly<Record<string, readonly [readonly string[], Break]>> = {
       if (challenge !== null) fields.set('WWW-Authenticate', challenge.replace('Bearer', 'Basic'));
     }),
   ],
+  'redirects to a page that does not exist': [
+    ['4-path'],
+    // Like fetch, returns the page instead of the redirect if the request allows following it.
+    changingResponses(({ request, response }) =>
+      response.status === 404 && request.redirect === 'manual' ? Response.redirect(request.url, 302) : response,
+    ),
+  ],
   'sends a 405 without Allow': [['4-method'], changingFields((fields) => fields.delete('Allow'))],
   'responds to every OPTIONS with 204 and Allow': [
     ['4-method'],
