@@ -202,7 +202,7 @@ test('the OpenAPI document has the limits of int64 with all digits, and accepts 
 });
 
 test('the document has the paths, names, parameters, plans, bearer scheme and version of the specification', () => {
-  const { components, paths, info, security } = JSON.parse(text);
+  const { components, paths, info, security, servers } = JSON.parse(text);
   const { get } = paths['/store/orders'];
   const { delete: cancel } = paths['/store/orders/{orderId}'];
   assert.deepEqual(Object.keys(paths), ['/store/orders', '/store/orders/{orderId}']);
@@ -219,12 +219,13 @@ test('the document has the paths, names, parameters, plans, bearer scheme and ve
   assert.equal(Order.required, undefined);
   assert.deepEqual(Object.keys(Order.properties), ['id', 'petId', 'quantity', 'shipDate', 'complete']);
   assert.deepEqual(components.schemas.Error.required, ['code', 'message', 'status']);
-  for (const header of ['Limit', 'Remaining', 'Reset']) {
-    assert.equal(components.headers[`X-RateLimit-${header}`].required, true);
-  }
+  const always = Object.keys(components.headers).filter((header) => components.headers[header].required === true);
+  const limits = ['Limit', 'Remaining', 'Reset'].map((header) => `X-RateLimit-${header}`);
+  assert.deepEqual(always, [...limits, 'Retry-After', 'WWW-Authenticate', 'Cache-Control']);
   assert.deepEqual(security, [{ apiKey: [] }]);
   const { type, scheme } = components.securitySchemes.apiKey;
-  assert.deepEqual([type, scheme, info.version], ['http', 'bearer', '1.0.0']);
+  const [{ 'x-internal': isInternal }] = servers;
+  assert.deepEqual([type, scheme, info.version, isInternal], ['http', 'bearer', '1.0.0', false]);
   for (const { name, policies } of Object.values(PLANS)) {
     assert.ok(info.description.includes(`| ${name} | ${policies.map(({ quota }) => quota).join(' | ')} |`));
   }
