@@ -36,11 +36,11 @@ interface Row {
 }
 
 const SERVICE: Row = { names: 'service' };
-const MOUNT: Row = {
+const mountWith = (option: string): Row => ({
   names: 'service',
   good: [service, {}],
-  wrong: [['clientAddress', service, { clientAddress: 5 }]],
-};
+  wrong: ['clientAddress', option].map((name) => [name, service, { [name]: 5 }]),
+});
 const ADMISSION = [
   ['basePath', { ...parts, basePath: 7 }],
   ['addressPlan', { ...parts, addressPlan: root.PLANS.free }],
@@ -68,8 +68,8 @@ const FACTORIES: Readonly<Record<string, Row>> = {
   createOrderService: { names: OPTIONS, good: [parts], wrong: ADMISSION },
   createPlan: { names: 'plan|plan.name', good: [plan] },
   forwardedAddress: { names: 'proxies', accepts: [7] },
-  nodeHandler: MOUNT,
-  fetchHandler: MOUNT,
+  nodeHandler: mountWith('onReply'),
+  fetchHandler: mountWith('compressLists'),
   fastifyPlugin: SERVICE,
   koaMiddleware: SERVICE,
   createGuard: { names: OPTIONS, good: [admission] },

@@ -13,6 +13,7 @@ test('announcementFields returns the dates and the documentation of an operation
   for (const [announcement, ...fields] of [
     [{ deprecatedAt, sunsetAt, documentation }, deprecation, sunset, link('deprecation')],
     [{ deprecatedAt, sunsetAt }, deprecation, sunset],
+    [{ deprecatedAt: sunsetAt, sunsetAt }, ['Deprecation', '@1719791999'], sunset],
     [{ sunsetAt, documentation }, sunset, link('sunset')],
     [{ documentation }, link('service-doc')],
     [{}],

@@ -142,11 +142,14 @@ test('changing an array while it is serialised does not change the list that is 
   assert.equal((await answer).text, serializeOrders(many));
 });
 
-test('a long list is serialised in several passes of the event loop, once for all requests that wait for it', async () => {
+test('a long list is serialised in several passes of the event loop and compressed once for each coding, for all requests that wait for it', async () => {
   const { service } = createShop({ store: fakeStore({ list: () => ordersUpTo(20_000) }) });
   let passes = 0;
   let isDone = false;
-  const replies = Array.from({ length: 3 }, () => service.respond({ method: 'GET', url: ORDERS, rawHeaders: KEY }));
+  const replies = ['br', 'gzip', 'identity'].flatMap((coding) => {
+    const head = { method: 'GET', url: ORDERS, rawHeaders: [...KEY, 'Accept-Encoding', coding] };
+    return [service.respond(head), service.respond(head), service.respond(head)];
+  });
   const all = Promise.all(replies).finally(() => {
     isDone = true;
   });
@@ -155,5 +158,5 @@ test('a long list is serialised in several passes of the event loop, once for al
     passes++;
   }
   assert.ok(passes >= 5, `${passes} passes`);
-  assert.equal(new Set((await all).map(({ body }) => body)).size, 1);
+  assert.equal(new Set((await all).map(({ body }) => body)).size, 3);
 });

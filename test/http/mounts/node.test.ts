@@ -97,9 +97,10 @@ test('the service writes no response if the host has begun or ended one', async 
   }
 });
 
-test('the handler has three parameters, and returns nothing when it is called with next', async (t) => {
+test('the handler has three parameters, returns nothing when it is called with next, and attaches only to a server', async (t) => {
   const handle = nodeHandler(createShop({ store: fakeStore({ list: async () => [] }) }).service);
   assert.equal(handle.length, 3);
+  assert.throws(() => Reflect.apply(handle.attach, handle, [handle]), /^TypeError: server: /);
   const results: unknown[] = [];
   const port = await serve(
     t,
