@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { queryObjects } from 'node:v8';
 import type { Order, Reply, RequestHead } from 'store-orders';
 import { fakeStore, pagesOf } from '../support/fake-store.js';
-import { createShop, KEY, ORDERS } from './support/shop.js';
+import { authenticate, createShop, KEY, ORDERS } from './support/shop.js';
 
 const GET = { method: 'GET', url: ORDERS, rawHeaders: KEY };
 
@@ -98,4 +99,16 @@ test('close() resolves immediately if the service is idle, and also resolves if 
   const closed = service.close();
   assert.equal((await reply).status, 503);
   await closed;
+});
+
+test('the service holds nothing of a request after its reply, not even a promise', async () => {
+  const { service } = createShop({ authenticate: async (apiKey) => authenticate(apiKey) });
+  const promisesAfter = async (requests: number) => {
+    for (let i = 0; i < requests; i++) await service.respond(GET);
+    await settleAll();
+    return queryObjects(Promise, { format: 'count' });
+  };
+  const before = await promisesAfter(100);
+  const growth = (await promisesAfter(300)) - before;
+  assert.ok(growth < 100, `${growth} promises after 300 requests`);
 });

@@ -185,7 +185,7 @@ test('if malformed bytes arrive after a response has begun, it is sent to its en
   }
 });
 
-test('a list whose request is followed by a CONNECT is sent to its end, unless the client stops reading', async (t) => {
+test('a list whose request is followed by a CONNECT is sent to its end, unless the client stops reading or resets the connection', async (t) => {
   async function* list() {
     for (let id = 0; id < 64; id++) yield `{"id":${id},"shipDate":"${'x'.repeat(500_000)}"}`;
   }
@@ -193,11 +193,15 @@ test('a list whose request is followed by a CONNECT is sent to its end, unless t
   const requests = get() + lines('CONNECT a:443 HTTP/1.1', 'Host: a');
   assert.match(await readText(open(port, requests)), /,\{"id":63,[^{]*\]\r\n0\r\n\r\n$/);
   server.timeout = 200;
-  const connected = once(server, 'connect');
-  const stalled = open(port, requests).pause();
-  const [, socket] = await connected;
-  await once(socket, 'close');
-  stalled.destroy();
+  for (const isReset of [false, true]) {
+    const connected = once(server, 'connect');
+    const stalled = open(port, requests).pause();
+    const [, socket] = await connected;
+    if (isReset) stalled.resetAndDestroy();
+    // Not `once` of node:events, which would handle the error of the reset.
+    await new Promise((resolve) => socket.on('close', resolve));
+    stalled.destroy();
+  }
 });
 
 test('a route of the host that reads malformed content gets no further, and the service responds with 400', async (t) => {
