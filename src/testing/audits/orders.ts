@@ -68,6 +68,7 @@ export const orderClauses: readonly Clause[] = [
     level: 'SHOULD',
     requirement: 'ignore query parameters, and always list all orders',
     async check(subject) {
+      await subject.put({ id: 1 }, { id: 2 });
       const whole = await subject.askWithKey('GET', ORDERS_PATH);
       for (const query of ['?', '?page=2&limit=1', '?/', '?a=//b/../c', '?id=1']) {
         const { status, text } = await subject.askWithKey('GET', ORDERS_PATH + query);
