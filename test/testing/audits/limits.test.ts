@@ -36,6 +36,12 @@ const BROKEN: BrokenServers = {
     ['5-ban', '8-retry-early'],
     changingField('Retry-After', (seconds) => `${Math.ceil(Number(seconds) / 60) * 60}`),
   ],
+  'rounds a long Retry-After up to tens of seconds': [
+    ['8-retry-early'],
+    changingField('Retry-After', (seconds) =>
+      seconds.length > 1 ? `${Math.ceil(Number(seconds) / 10) * 10}` : seconds,
+    ),
+  ],
   'sells another quota than that of the plan': [
     ['8-plans'],
     changingField('X-RateLimit-Limit', (limit) => (limit === '300' ? '200' : limit)),
@@ -64,6 +70,15 @@ const BROKEN: BrokenServers = {
       withFields(request, (fields) => {
         const value = fields.get('Authorization') ?? '';
         fields.set('Authorization', value.replace(/test-\d+-key/, apiKey));
+      }),
+    ),
+  ],
+  'charges a key for requests with an invalid key': [
+    ['8-apart'],
+    changingRequests((request) =>
+      // The key that an audit gets first.
+      withFields(request, (fields) => {
+        if (fields.get('Authorization') === 'Bearer nobody') fields.set('Authorization', 'Bearer test-2-key');
       }),
     ),
   ],
