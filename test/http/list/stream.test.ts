@@ -106,6 +106,25 @@ test("with node:http, the store's stream is read only as fast as the client read
   await store.ended;
 });
 
+test('with node:http, each page of a list is sent in a pass of the event loop of its own, so that other requests need not wait for the list', async (t) => {
+  let pass = 0;
+  let ticker = setImmediate(function tick() {
+    pass++;
+    ticker = setImmediate(tick);
+  });
+  t.after(() => clearImmediate(ticker));
+  const passes = new Set<number>();
+  async function* list() {
+    for (let id = 0; id < 100; id++) {
+      passes.add(pass);
+      yield `{"id":${id}}`;
+    }
+  }
+  const port = await serve(t, createServer(nodeHandler(createShop({ store: fakeStore({ list }) }).service)));
+  await (await fetch(`http://127.0.0.1:${port}${ORDERS}`, { headers: [KEY] })).text();
+  assert.ok(passes.size >= 99, `${passes.size} passes`);
+});
+
 test("with the fetch mount, the store's stream is read only as fast as the client reads, and is ended when the client cancels", async () => {
   const store = streaming(endless());
   const handle = fetchHandler(createShop({ store }).service);

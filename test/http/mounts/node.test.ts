@@ -36,8 +36,11 @@ test('a request for a path of the host goes to `next`, whatever its method, and 
   }
 });
 
-test('headers that the host has set are kept, but the service replaces its own fields and adds to Vary', async (t) => {
-  const handle = nodeHandler(createShop().service);
+test('headers that the host has set are kept, but the service replaces its own fields and adds to Vary; onReply gets each reply', async (t) => {
+  const replies: unknown[] = [];
+  const handle = nodeHandler(createShop().service, {
+    onReply: ({ method }, { status, charged }) => replies.push([method, status, charged]),
+  });
   const listener: RequestListener = (request, response) => {
     response.setHeader('X-Request-Id', 'r-1');
     response.setHeader('Vary', ['Origin', 'Accept']);
@@ -54,6 +57,7 @@ test('headers that the host has set are kept, but the service replaces its own f
     checkAnswer(answer, method);
     assert.deepEqual([answer.status, rateLimitOf(answer).limit], [status, 1_000]);
     assert.deepEqual([answer.fields.get('x-request-id'), answer.fields.get('vary')], ['r-1', vary]);
+    assert.deepEqual(replies.pop(), [method, status, 'key']);
   }
 });
 

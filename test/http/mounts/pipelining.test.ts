@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
 import { type TestContext, test } from 'node:test';
+import Koa from 'koa';
 import inject from 'light-my-request';
 import { createPlan, perMinute } from 'store-orders';
 import { nodeHandler } from 'store-orders/handler';
+import { koaMiddleware } from 'store-orders/koa';
 import { fakeStore } from '../../support/fake-store.js';
 import { createDeferred, until } from '../../support/until.js';
 import { open, readAll } from '../support/raw-socket.js';
@@ -12,6 +15,8 @@ import { SERVERS, serve } from './support/servers.js';
 
 const PLENTY = createPlan({ name: 'plenty', policies: [perMinute(1e9)], ban: false });
 const cancel = (id: number) => `DELETE ${ORDERS}/${id} HTTP/1.1\r\nHost: a\r\n${KEY.join(': ')}\r\n\r\n`;
+
+const GET = `GET ${ORDERS} HTTP/1.1\r\nHost: a\r\n${KEY.join(': ')}\r\n\r\n`;
 
 /** One request in progress, and sixteen that wait. */
 const MOST = 17;
@@ -34,6 +39,20 @@ async function start(t: TestContext, mount: (typeof SERVERS)[keyof typeof SERVER
   return { port: await serve(t, server), cancelled, release, requests: () => requests };
 }
 
+/** Creates a service with an endless list, and counts how often it was started and ended. */
+function createEndless() {
+  const counts = { started: 0, ended: 0 };
+  async function* list() {
+    counts.started++;
+    try {
+      for (;;) yield `{"id":1,"shipDate":"${'x'.repeat(100_000)}"}`;
+    } finally {
+      counts.ended++;
+    }
+  }
+  return { service: createShop({ store: fakeStore({ list }) }).service, counts };
+}
+
 for (const [name, mount] of Object.entries(SERVERS)) {
   test(`${name}: seventeen pipelined requests get their responses in order, and no later one is parsed or carried out`, async (t) => {
     for (const isSlow of [true, false]) {
@@ -54,27 +73,17 @@ for (const [name, mount] of Object.entries(SERVERS)) {
 
   const says = `${name}: if a client hangs up, the lists that it has pipelined end too, and none counts as failed`;
   test(says, { timeout: 60_000 }, async (t) => {
-    let [started, ended] = [0, 0];
-    async function* list() {
-      started++;
-      try {
-        for (;;) yield `{"id":1,"shipDate":"${'x'.repeat(100_000)}"}`;
-      } finally {
-        ended++;
-      }
-    }
-    const { service } = createShop({ store: fakeStore({ list }) });
+    const { service, counts } = createEndless();
     const errors = new Set<unknown>();
     t.after(onReplies(({ error }) => errors.add(error)));
     const server = await mount(service);
     let requests = 0;
     server.on('request', () => requests++);
-    const get = `GET ${ORDERS} HTTP/1.1\r\nHost: a\r\n${KEY.join(': ')}\r\n\r\n`;
-    const socket = open(await serve(t, server), get.repeat(3)).pause();
-    await until(() => requests === 3 && started > 0);
+    const socket = open(await serve(t, server), GET.repeat(3)).pause();
+    await until(() => requests === 3 && counts.started > 0);
     socket.destroy();
     await service.close();
-    assert.equal(ended, started);
+    assert.equal(counts.ended, counts.started);
     assert.deepEqual(errors, new Set([undefined]));
   });
 
@@ -94,6 +103,23 @@ for (const [name, mount] of Object.entries(SERVERS)) {
     socket.destroy();
   });
 }
+
+test('koaMiddleware: pipelined lists end even if the host calls the service only after the client has hung up', async (t) => {
+  const { service, counts } = createEndless();
+  const { promise: passed, resolve: pass } = createDeferred();
+  const app = new Koa().use((_ctx, next) => passed.then(next)).use(koaMiddleware(service));
+  const closed: Promise<unknown>[] = [];
+  const server = createServer(app.callback());
+  server.on('request', ({ socket }) => closed.push(new Promise((resolve) => socket.once('close', resolve))));
+  const socket = open(await serve(t, server), GET.repeat(2));
+  await until(() => closed.length === 2);
+  socket.destroy();
+  await Promise.all(closed);
+  pass();
+  await until(() => counts.started === 2);
+  await service.close();
+  assert.equal(counts.ended, 2);
+});
 
 const addressPlan = createPlan({ name: 'address', partition: 'address', policies: [perMinute(1)] });
 
