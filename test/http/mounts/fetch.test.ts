@@ -18,6 +18,8 @@ test('clientAddress gets the arguments that the runtime passes to the handler af
     [withAddress(new Request(URL), { remote: '192.0.2.2' }, 1), 599],
     [withAddress(new Request(URL), { remote: '192.0.2.2' }, 2), 599],
     [without(new Request(URL)), 598],
+    // srvx and h3 set `ip`.
+    [without(Object.assign(new Request(URL), { ip: '192.0.2.2' })), 598],
   ] as const) {
     assert.equal((await response).headers.get('X-RateLimit-Remaining'), `${remaining}`);
   }
