@@ -32,9 +32,9 @@ const BROKEN: BrokenServers = {
     ['5-ban'],
     changingField('Retry-After', (seconds) => (seconds === '60' ? '59' : seconds)),
   ],
-  'sends Retry-After in whole minutes': [
+  'never sends a Retry-After below two seconds': [
     ['5-ban', '8-retry-early'],
-    changingField('Retry-After', (seconds) => `${Math.ceil(Number(seconds) / 60) * 60}`),
+    changingField('Retry-After', (seconds) => (seconds === '1' ? '2' : seconds)),
   ],
   'rounds a long Retry-After up to tens of seconds': [
     ['8-retry-early'],
