@@ -10,9 +10,11 @@ import {
 
 /** Servers with common mistakes in limits, bans and error codes, each with audits that it must fail. */
 const BROKEN: BrokenServers = {
-  'sends a Retry-After that is too short': [
+  'sends a Retry-After that is too short unless a second of the clock begins': [
     ['8-retry-after'],
-    changingField('Retry-After', (seconds) => `${Math.max(1, Number(seconds) - 1)}`),
+    changingField('Retry-After', (seconds, { service }) =>
+      service.clock.nowMs() % 1_000 === 0 ? seconds : `${Math.max(1, Number(seconds) - 1)}`,
+    ),
   ],
   'sends Retry-After: 0': [['8-429'], changingField('Retry-After', () => '0')],
   'changes X-RateLimit-Reset with every request': [
