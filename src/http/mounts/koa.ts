@@ -54,7 +54,12 @@ function send(ctx: KoaContextLike, { status, headers, body }: Reply): void {
   ctx.status = status;
   // The header fields come last, because Koa sets some of its own when it receives the body. A body
   // of `undefined` would make the response a 204.
-  if (body !== undefined) ctx.body = bodyOf(body);
+  if (body !== undefined) {
+    const content = bodyOf(body);
+    // Since version 24, Node.js does not end a stream that is piped to a closed response.
+    if (content instanceof Readable && Reflect.get(Object(ctx.res), 'destroyed') === true) content.destroy();
+    ctx.body = content;
+  }
   forEachField(withVary(headers, ctx.response.get('Vary')), (name, value) => ctx.set(name, value));
 }
 

@@ -104,7 +104,8 @@ for (const [name, mount] of Object.entries(SERVERS)) {
   });
 }
 
-test('koaMiddleware: pipelined lists end even if the host calls the service only after the client has hung up', async (t) => {
+const late = 'koaMiddleware: pipelined lists end even if the host calls the service only after the client has hung up';
+test(late, { timeout: 60_000 }, async (t) => {
   const { service, counts } = createEndless();
   const { promise: passed, resolve: pass } = createDeferred();
   const app = new Koa().use((_ctx, next) => passed.then(next)).use(koaMiddleware(service));
