@@ -189,7 +189,7 @@ test('a client that obeys Retry-After is never banned with 20 requests in flight
   fc.assert(check, { numRuns: 100 });
 });
 
-test('a key is banned when README.md says so', () => {
+test('a ban begins after the number of refusals that the README states', () => {
   const rule =
     'In the two seconds after the first 429, up to 200 refusals are forgiven, or as many as the smallest quota if that is more. ' +
     'The 20th later refusal within a minute starts the ban.';
