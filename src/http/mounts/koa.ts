@@ -8,7 +8,7 @@ import { createResponseQueue } from './pipelining.js';
 /** The part of Koa's context that the mount uses. */
 interface KoaContextLike {
   readonly req: RequestHead;
-  readonly res: unknown;
+  readonly res: { readonly destroyed: boolean };
   readonly originalUrl: string;
   readonly ip: string;
   readonly response: { get(name: string): unknown };
@@ -57,7 +57,7 @@ function send(ctx: KoaContextLike, { status, headers, body }: Reply): void {
   if (body !== undefined) {
     const content = bodyOf(body);
     // Since version 24, Node.js does not end a stream that is piped to a closed response.
-    if (content instanceof Readable && Reflect.get(Object(ctx.res), 'destroyed') === true) content.destroy();
+    if (content instanceof Readable && ctx.res.destroyed) content.destroy();
     ctx.body = content;
   }
   forEachField(withVary(headers, ctx.response.get('Vary')), (name, value) => ctx.set(name, value));
