@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { checkSnapshot } from '../support/snapshot.js';
 
 const root = new URL('../../', import.meta.url);
-const snapshot = new URL('surface.txt', import.meta.url);
-const UPDATE = 'STORE_ORDERS_UPDATE=1 node --import tsx --test test/package/surface.test.ts';
-
 const { exports, types, typesVersions } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'));
 /** The subpaths with code, each with its file of declarations. */
 const declarations = Object.entries<string>(exports)
@@ -35,13 +33,7 @@ test('surface.txt lists exactly what the package exports', async () => {
     const lines = names.map((name) => `  ${name in values ? typeof values[name] : 'type'} ${name}\n`);
     parts.push(`${specifier}\n${lines.sort().join('')}`);
   }
-  const surface = parts.join('\n');
-  if (process.env['STORE_ORDERS_UPDATE'] === '1') writeFileSync(snapshot, surface);
-  assert.equal(
-    surface,
-    readFileSync(snapshot, 'utf8'),
-    `the public names have changed. If that is intended, run\n  ${UPDATE}\nand let the difference be reviewed`,
-  );
+  checkSnapshot('surface.txt', parts.join('\n'));
 });
 
 test("TypeScript's moduleResolution node10, which ignores the exports of package.json, finds the types of each subpath", () => {

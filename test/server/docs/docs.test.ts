@@ -3,6 +3,7 @@ import { type TestContext, test } from 'node:test';
 import { PLANS } from 'store-orders';
 import { createOpenApiDocument, serializeOpenApiDocument } from 'store-orders/openapi';
 import { pre } from '../../../dist/server/docs/markup.js';
+import { checkSnapshot } from '../../support/snapshot.js';
 import { listen } from '../listener/support/order-server.js';
 import { programIn } from '../support/program.js';
 
@@ -29,6 +30,12 @@ test('the server and the command "openapi" return the same OpenAPI document for 
   assert.equal(await output(`openapi --base-path ${basePath}`), `${expected}\n`);
   assert.equal(await output('openapi --json'), `${serializeOpenApiDocument(createOpenApiDocument())}\n`);
   assert.match(await misuse('openapi --base-path v1'), /--base-path/);
+});
+
+test('the OpenAPI document and the documentation page are openapi.json and page.html', async (t) => {
+  const { origin } = await listen(t);
+  checkSnapshot('openapi.json', await (await fetch(`${origin}/openapi.json`)).text());
+  checkSnapshot('page.html', await (await fetch(`${origin}/docs`)).text());
 });
 
 test('the documentation page and all its resources come from one origin, with a strict Content-Security-Policy', async (t) => {
