@@ -6,5 +6,5 @@ export const COMMIT_CHANNEL = 'store-orders:commit';
 const commits = channel(COMMIT_CHANNEL);
 
 export function publishCommit(writes: number): void {
-  if (commits.hasSubscribers) commits.publish({ writes });
+  commits.publish({ writes });
 }

@@ -31,7 +31,6 @@ export function socketAddress(request: AddressedRequest): string | undefined {
  */
 export function forwardedAddress(proxies: number): (request: AddressedRequest) => string | undefined {
   checkWholeNumber('proxies', proxies, 0);
-  if (proxies === 0) return socketAddress;
   return (request) => {
     const entries = `${request.headers['x-forwarded-for'] ?? ''}`.split(',').reverse();
     let address = socketAddress(request);

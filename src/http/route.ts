@@ -47,7 +47,6 @@ export function createRouter(basePath: string) {
   const member = `${collection}/`;
 
   function routeOf(target: string): Route | RouteRefusal {
-    if (target === collection) return ORDERS_ROUTE;
     const path = pathOf(target);
     const isMember = path.startsWith(member) && path.length > member.length && !path.includes('/', member.length);
     if (path !== collection && !isMember) return 'route_not_found';

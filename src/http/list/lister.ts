@@ -23,12 +23,11 @@ export function createListRepresenter(): (listed: ListedOrders, request: ListReq
     if (version !== undefined && remembered?.version === version) return remembered.select;
     const select = after(serialize(listed), (serialized) => createRepresentationSelector(serialized));
     if (version === undefined) return select;
-    const entry = { version, select };
-    remembered = entry;
+    remembered = { version, select };
     if (isPromise(select)) {
       // A list that failed is not kept, so that the next request tries again.
       select.catch(() => {
-        if (remembered === entry) remembered = undefined;
+        remembered = undefined;
       });
     }
     return select;

@@ -66,14 +66,12 @@ export function createRepresentationSelector(
 
   return ({ ifMatch, ifNoneMatch, acceptEncoding }) => {
     const coding = body.length < MIN_COMPRESSED_BYTES ? 'identity' : preferredCoding(acceptEncoding);
-    if (ifMatch !== undefined || ifNoneMatch !== undefined) {
-      // The conditions are checked in the sequence of RFC 9110 §13.2.2. `If-Unmodified-Since` is
-      // ignored (§13.1.4), because the list has no modification date.
-      const tag = entityTag(digest, coding);
-      if (ifMatch !== undefined && !namesTag(ifMatch, tag, 'strong')) return refusal('precondition_failed');
-      if (ifNoneMatch !== undefined && namesTag(ifNoneMatch, tag, 'weak')) {
-        return { status: 304, fields: commonFields(coding), body: undefined };
-      }
+    // The conditions are checked in the sequence of RFC 9110 §13.2.2. `If-Unmodified-Since` is
+    // ignored (§13.1.4), because the list has no modification date.
+    const tag = entityTag(digest, coding);
+    if (ifMatch !== undefined && !namesTag(ifMatch, tag, 'strong')) return refusal('precondition_failed');
+    if (ifNoneMatch !== undefined && namesTag(ifNoneMatch, tag, 'weak')) {
+      return { status: 304, fields: commonFields(coding), body: undefined };
     }
     if (coding === 'identity') return identity;
     return compressed.get(coding) ?? compress(coding);
