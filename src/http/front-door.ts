@@ -85,7 +85,7 @@ export function createFrontDoor(options: AdmissionOptions, warn = createFailureW
     const body = method === 'HEAD' ? undefined : outcome.body;
     if (isStream(body)) {
       body.ended.then(({ bytes, error }) => publish(request, verdict, { ...outcome, error }, asked, bytes));
-    } else if (!isQuiet) publish(request, verdict, outcome, asked, lengthOf(body));
+    } else if (!isQuiet) publish(request, verdict, outcome, asked, body?.length ?? 0);
     return { status: outcome.status, headers, body, charged, isAddressOverLimit };
   }
 
@@ -108,11 +108,6 @@ export function createFrontDoor(options: AdmissionOptions, warn = createFailureW
 function performOn({ allow, perform }: OpenPath, request: ReadRequest): MaybePromise<Outcome> {
   if (allow.split(', ').includes(request.method ?? '')) return perform(request);
   return refusal('method_not_allowed', 'Allow', allow);
-}
-
-function lengthOf(body: Outcome['body']): number | undefined {
-  if (body === undefined) return 0;
-  return typeof body === 'string' || 'length' in body ? body.length : undefined;
 }
 
 /** Returns the client's address, or `undefined` if the function that determines it throws. */

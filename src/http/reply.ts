@@ -11,7 +11,7 @@ export interface Outcome {
   /** The names and values of the header fields, alternating. */
   readonly fields: readonly string[];
   /** ASCII text, bytes, pieces of bytes, or a stream. `undefined` if there is no body. */
-  readonly body: string | Uint8Array | SharedPieces | AsyncIterable<Uint8Array> | undefined;
+  readonly body: string | Uint8Array | SharedPieces | StreamedBody | undefined;
   /** The `code` in the body of an error. */
   readonly code?: ErrorCode | undefined;
   /** The error that caused a 500 or a 503. */
@@ -38,7 +38,8 @@ export interface Reply {
   readonly status: number;
   /** The names and values of the header fields, alternating. */
   readonly headers: string[];
-  readonly body: Outcome['body'];
+  /** ASCII text, bytes, or an iterable of bytes. `undefined` if there is no body. */
+  readonly body: string | Uint8Array | AsyncIterable<Uint8Array> | undefined;
   /**
    * Whether the request was charged to its valid key or to its client's address. `undefined` if the
    * limiter failed, or was not asked because the service is closed.
@@ -63,7 +64,7 @@ export function withVary(headers: string[], hostVary: unknown): string[] {
   return fields;
 }
 
-export function isStream(body: Outcome['body']): body is StreamedBody {
+export function isStream(body: Reply['body']): body is StreamedBody {
   return typeof body === 'object' && 'ended' in body;
 }
 
