@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { inspect } from 'node:util';
-import type { OrderService, ReplyMessage } from 'store-orders';
+import type { OrderService } from 'store-orders';
 import { fakeStore, pagesOf } from '../support/fake-store.js';
-import { onReplies } from './support/replies.js';
+import { collectReplies } from './support/replies.js';
 import { bearer, createShop, KEY, ORDERS, order } from './support/shop.js';
 import { asking, openShop, WAYS } from './support/ways.js';
 
@@ -11,17 +11,11 @@ const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 
 const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
 
-/** Collects what the service publishes until the end of the test. */
-function listen(t: TestContext): readonly ReplyMessage[] {
-  const messages: ReplyMessage[] = [];
-  t.after(onReplies((message) => messages.push(message)));
-  return messages;
-}
-
 for (const way of WAYS) {
   test(`reached by ${way.name}: the message on the diagnostics channel describes the request, its id and the reply, but has no API key`, async (t) => {
-    const messages = listen(t);
+    const messages = collectReplies(t);
     const { ask } = await openShop(t, way);
+    const startMs = performance.now();
     const list = await ask('GET', `${ORDERS}?secret=1`, [KEY, ['X-Request-Id', 'abc-1'], ['traceparent', TRACEPARENT]]);
     const answers = [
       await ask('DELETE', order(99), [KEY]),
@@ -29,7 +23,7 @@ for (const way of WAYS) {
       await ask('GET', ORDERS, [bearer('stolen-key')]),
     ];
     const [first, ...others] = messages.map(({ durationMs, clientAddress, ...message }) => {
-      assert.ok(durationMs > 0 && durationMs < 10_000);
+      assert.ok(durationMs > 0 && durationMs < performance.now() - startMs, `${durationMs} ms`);
       assert.match(clientAddress ?? '', /^(?:127\.0\.0\.1|192\.0\.2\.1)$/);
       return message;
     });
@@ -49,18 +43,11 @@ for (const way of WAYS) {
     });
     assert.equal(list.fields.get('x-request-id'), 'abc-1');
     assert.deepEqual(
-      others.map(({ method, code, operation, orderId, keyId, plan }) => [
-        method,
-        code,
-        operation,
-        orderId,
-        keyId,
-        plan,
-      ]),
+      others.map(({ code, operation, orderId, keyId, plan }) => [code, operation, orderId, keyId, plan]),
       [
-        ['DELETE', 'order_not_found', 'cancelOrder', 99n, 'owner', 'business'],
-        ['HEAD', undefined, 'listOrders', undefined, 'owner', 'business'],
-        ['GET', 'invalid_api_key', undefined, undefined, undefined, 'address'],
+        ['order_not_found', 'cancelOrder', 99n, 'owner', 'business'],
+        [undefined, 'listOrders', undefined, 'owner', 'business'],
+        ['invalid_api_key', undefined, undefined, undefined, 'address'],
       ],
     );
     const ids = others.map(({ requestId = '' }) => requestId);
@@ -74,7 +61,7 @@ for (const way of WAYS) {
 }
 
 test('an X-Request-Id that is too long, unsafe or sent twice is replaced', async (t) => {
-  listen(t);
+  collectReplies(t);
   const ask = asking(createShop().service);
   for (const id of ['', 'a b', 'a"', 'é', '\u007f', 'x'.repeat(129), '$(id)']) {
     const { fields } = await ask('GET', ORDERS, [KEY, ['X-Request-Id', id]]);
@@ -93,7 +80,7 @@ test('if nobody subscribes to the diagnostics channel, the service creates no re
 });
 
 test('only a valid traceparent reaches the diagnostics channel', async (t) => {
-  const messages = listen(t);
+  const messages = collectReplies(t);
   const ask = asking(createShop().service);
   const rows: readonly (readonly [sent: string, isValid: boolean])[] = [
     [TRACEPARENT, true],
@@ -117,7 +104,7 @@ test('only a valid traceparent reaches the diagnostics channel', async (t) => {
 });
 
 test('the path that the diagnostics channel reports is cut off and has no secrets, and is absent if the request could not be parsed', async (t) => {
-  const messages = listen(t);
+  const messages = collectReplies(t);
   const { service } = createShop();
   const long = `/${'x'.repeat(5_000)}`;
   for (const [url, path] of [
@@ -136,7 +123,7 @@ test('the path that the diagnostics channel reports is cut off and has no secret
 });
 
 test('the diagnostics channel gets one message for a streamed list, when the stream has ended, failed or been abandoned', async (t) => {
-  const messages = listen(t);
+  const messages = collectReplies(t);
   const failure = new Error('the cursor is gone');
   const stopped = async (service: OrderService) => {
     const { body } = await service.respond({ method: 'GET', url: ORDERS, rawHeaders: KEY });

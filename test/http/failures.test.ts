@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { beforeEach, suite, test } from 'node:test';
-import { type OrderServiceOptions, PLANS, type ReplyMessage } from 'store-orders';
-import { createRedisLimiter } from 'store-orders/redis';
-import { fakeStore } from '../support/fake-store.js';
+import { type OrderServiceOptions, PLANS, type RequestHead } from 'store-orders';
+import { fakeStore, pagesOf } from '../support/fake-store.js';
 import { assertError, rateLimitOf } from './support/answer.js';
-import { onReplies } from './support/replies.js';
+import { collectReplies, onReplies } from './support/replies.js';
 import { authenticate, createShop, KEY, ORDERS } from './support/shop.js';
 import { type Ask, asking, openShop, WAYS } from './support/ways.js';
 
@@ -19,6 +18,8 @@ function thenable(settle: (resolve: (value: unknown) => void, reject: (reason: u
   // biome-ignore lint/suspicious/noThenProperty: the test needs an object with `then`
   return { then: settle };
 }
+
+const GET = { method: 'GET', url: ORDERS, rawHeaders: KEY };
 
 type Misbehaviour = () => unknown;
 
@@ -77,15 +78,15 @@ for (const way of WAYS) {
     for (const part of PARTS) {
       for (const [how, misbehave] of Object.entries(FAILURES)) {
         test(`if ${part} ${how}, the response is 503 without details, the diagnostics channel reports the error without a warning, and the next request succeeds`, async (t) => {
-          const messages: ReplyMessage[] = [];
-          t.after(onReplies((message) => messages.push(message)));
+          const messages = collectReplies(t);
           const { ask } = await openShop(t, way, faulty(part, misbehave).options);
           const answer = await askFor(part, ask);
           assertError(answer, 'service_unavailable');
           assert.equal(answer.fields.get('retry-after'), '1');
           assert.doesNotMatch(JSON.stringify([...answer.fields, answer.text]), /ECONN|postgres|business-key|Error:/);
-          const told = messages.map(({ status, code, error }) => [status, code, error]);
-          assert.deepEqual(told, [[503, 'service_unavailable', failure]]);
+          const told = messages.map(({ status, code, keyId, error }) => [status, code, keyId, error]);
+          const keyId = part === 'authenticate' ? undefined : 'owner';
+          assert.deepEqual(told, [[503, 'service_unavailable', keyId, failure]]);
           assert.equal((await askFor(part, ask)).status, part === 'store.list' ? 200 : 204);
           await settled();
           assert.deepEqual(warnings, []);
@@ -112,71 +113,97 @@ for (const part of PARTS) {
   });
 }
 
-test('if reading the pages of a list throws, the response is a 503, whatever was thrown; orders that cannot be serialised lead to a 500', async () => {
+test('if reading the pages of a list throws, the response is a 503 and an Error is published, whatever was thrown; orders that cannot be serialised lead to a 500', async (t) => {
+  const messages = collectReplies(t);
   const unserialisable: readonly object[] = [{ id: 1n, petId: Symbol('no number') }];
-  const rows: [number, object][] = [
-    [500, unserialisable],
-    [500, Object.assign([...unserialisable], { version: 1 })],
+  const noNumber = new TypeError('Cannot convert a Symbol value to a string');
+  const rows: [number, object, Error][] = [
+    [500, unserialisable, noNumber],
+    [500, Object.assign([...unserialisable], { version: 1 }), noNumber],
   ];
-  for (const thrown of [failure, 'text', undefined]) {
+  for (const thrown of [failure, 'text', null, undefined]) {
+    const error = thrown === failure ? failure : new Error(`${thrown}`);
     const read = () => {
       throw thrown;
     };
-    for (const version of [undefined, 'v1']) rows.push([503, { version, [Symbol.asyncIterator]: read }]);
+    for (const version of [undefined, 'v1']) rows.push([503, { version, [Symbol.asyncIterator]: read }, error]);
   }
-  for (const [status, listed] of rows) {
+  for (const [status, listed, error] of rows) {
     const { service } = createShop({ store: fakeStore({ list: () => Object(listed) }) });
-    assert.equal((await service.respond({ method: 'GET', url: ORDERS, rawHeaders: KEY })).status, status);
+    assert.equal((await service.respond(GET)).status, status);
+    assert.deepEqual(messages.at(-1)?.error, error);
   }
 });
 
-test("if the limiter fails, X-RateLimit-* show the plan's limits with nothing remaining", async () => {
+test("if the limiter fails, X-RateLimit-* show the plan's limits with nothing remaining, and a reset in the second of Retry-After", async (t) => {
+  t.mock.timers.enable({ apis: ['Date'], now: 5_000 });
   const { service } = createShop(faulty('limiter', fail).options);
-  const { limit, remaining } = rateLimitOf(await asking(service)('GET', ORDERS, [KEY]));
-  assert.deepEqual([limit, remaining], [1_000, 0]);
+  const limits = rateLimitOf(await asking(service)('GET', ORDERS, [KEY]));
+  assert.deepEqual(limits, { limit: 1_000, remaining: 0, reset: 6 });
 });
 
-test('if clientAddress throws, a request without a key gets a 503, but a request with a valid key is served', async (t) => {
-  // A subscriber to the diagnostics channel makes the service ask for the address of each request.
-  t.after(onReplies(() => {}));
+test('if clientAddress throws, a request without a key gets a 503, but a request with a valid key is served', async () => {
   const { service } = createShop();
-  const head = { method: 'GET', url: ORDERS };
-  assert.equal((await service.respond({ ...head, rawHeaders: KEY }, fail)).status, 200);
-  assert.equal((await service.respond({ ...head, rawHeaders: [] }, fail)).status, 503);
+  // A subscriber to the diagnostics channel makes the service ask for the address of each request.
+  const unsubscribe = onReplies(() => {});
+  assert.equal((await service.respond(GET, fail)).status, 200);
+  unsubscribe();
+  assert.equal((await service.respond({ ...GET, rawHeaders: [] }, fail)).status, 503);
+  await settled();
+  assert.match(`${warnings}`, /: clientAddress failed: Error ECONNREFUSED: /);
 });
 
 /** Returns the statuses of two requests. */
-async function statuses(options: object): Promise<readonly number[]> {
+async function statuses(options: object, head: RequestHead = GET): Promise<readonly number[]> {
   const { service } = createShop(options);
-  const head = { method: 'GET', url: ORDERS, rawHeaders: KEY };
   const found = [(await service.respond(head)).status, (await service.respond(head)).status];
   await settled();
   return found;
 }
 
 const reject = (reason: unknown) => () => Promise.reject(reason);
-const MASKED = /^authenticate failed: Error ECONNREFUSED: postgres:\/\/\*\*\*@db, key \*\*\*, at .*failures\.test/;
-const INVALID = /^authenticate failed: TypeError: .+ with an id and a plan, at /;
+const take = async () => fail();
+const storing = (methods: object) => ({ store: { ...fakeStore(), ...methods } });
+const DELETE = { method: 'DELETE', url: `${ORDERS}/1`, rawHeaders: KEY };
+const CONDITIONAL = { ...DELETE, rawHeaders: [...KEY, 'If-Match', '"a"'] };
 
-const WARNINGS: readonly (readonly [options: object, status: number, says: RegExp])[] = [
-  [{ authenticate: fail }, 503, MASKED],
-  [{ isKnownKey: fail }, 503, /^isKnownKey failed: Error ECONNREFUSED/],
-  [{ limiter: { take: async () => fail() } }, 503, /^limiter\.take failed: Error ECONNREFUSED/],
-  [{ store: { list: () => 5, cancel: fail } }, 500, /^listOrders failed: TypeError: .+, at /],
+const MASKED = /^authenticate failed: Error ECONNREFUSED: postgres:\/\/\*\*\*@db, key \*\*\*, at .*failures\.test/;
+const INVALID = /^authenticate failed: TypeError: expected a principal with an id and a plan, at /;
+const UNKNOWN =
+  /^cancelOrder .+ store\.cancel: unknown outcome; expected one of cancelled, already_shipped, already_cancelled, not_pending, not_found, at /;
+
+/** What a warning says before {@link ADVICE}. */
+const WARNINGS: readonly (readonly [says: RegExp, status: number, options: object, head?: RequestHead])[] = [
+  [MASKED, 503, { authenticate: fail }],
+  [/^isKnownKey failed: Error ECONNREFUSED: /, 503, { isKnownKey: fail }],
+  [/^limiter\.take failed: Error ECONNREFUSED: /, 503, { limiter: { take } }],
+  [/^limiter\.take failed: Error ECONNREFUSED: /, 503, { limiter: { take }, isKnownKey: () => false }],
+  [/^store\.list failed: Error ECONNREFUSED: /, 503, storing({ list: fail })],
+  [/^store\.list failed: Error ECONNREFUSED: /, 503, storing({ list: () => pagesOf([failure]) })],
+  [/^store\.cancel failed: Error ECONNREFUSED: /, 503, storing({ cancel: fail }), DELETE],
+  [/^store\.get failed: Error ECONNREFUSED: /, 503, storing({ get: fail }), CONDITIONAL],
+  [/^the service failed: TypeError: /, 500, { limiter: { take: () => ({}) } }],
+  [/^listOrders .+ store\.list: expected an array of orders, or pages, at /, 500, storing({ list: () => 5 })],
+  [UNKNOWN, 500, storing({ cancel: () => 'shipped' }), DELETE],
+  [INVALID, 503, { authenticate: () => ({ id: '', plan: PLANS.free }) }],
+  [/^authenticate failed: Error: x{300}, at /, 503, { authenticate: reject(new Error('x'.repeat(301))) }],
   // Drivers also throw objects that are not errors.
-  [{ authenticate: reject({ code: 'X', message: 'down' }) }, 503, /^authenticate failed: Error X: down\. /],
-  [{ authenticate: reject({ code: 'X' }) }, 503, /^authenticate failed: Error X\. /],
-  [{ authenticate: reject({ name: Symbol('x') }) }, 503, /^authenticate failed: an unreadable object\. /],
-  [{ authenticate: () => ({ id: '', plan: PLANS.free }) }, 503, INVALID],
+  [/^authenticate failed: Error X: down$/, 503, { authenticate: reject({ code: 'X', message: 'down' }) }],
+  [/^authenticate failed: Error X$/, 503, { authenticate: reject({ code: 'X' }) }],
+  [/^authenticate failed: an unreadable object$/, 503, { authenticate: reject({ name: Symbol('x') }) }],
 ];
 
-for (const [options, status, says] of WARNINGS) {
+const ADVICE =
+  '. Further failures of this kind are not shown here. ' +
+  'To receive every failure, subscribe to the diagnostics channel "store-orders:reply".';
+
+for (const [says, status, options, head] of WARNINGS) {
   test(`without a subscriber to the channel, the first failure of each kind in a service causes a warning: ${says.source}`, async () => {
-    assert.deepEqual(await statuses(options), [status, status]);
+    assert.deepEqual(await statuses(options, head), [status, status]);
     const [{ name, message } = assert.fail(), ...others] = warnings;
     assert.deepEqual([name, others], ['StoreOrdersWarning', []]);
-    assert.match(message, says);
-    assert.match(message, /"store-orders:reply"/);
+    assert.equal(message.slice(-ADVICE.length), ADVICE);
+    assert.match(message.slice(0, -ADVICE.length), says);
     assert.doesNotMatch(message, /hunter2|business-key/);
   });
 }
@@ -187,16 +214,4 @@ test('in a runtime that has no global `process`, a request that fails still gets
   Object.defineProperty(globalThis, 'process', { value: undefined, configurable: true, writable: true });
   const options = { store: { list: () => [], cancel: fail }, limiter: { take: () => ({}) } };
   assert.deepEqual(await statuses(options), [500, 500]);
-});
-
-test('take() of a limiter throws a TypeError that names an invalid argument', () => {
-  for (const { take } of [createShop().limiter, createRedisLimiter({ send: async () => {} })]) {
-    for (const [wrong, message] of [
-      [['a', {}], /^plan/],
-      [['a'], /^plan/],
-      [[undefined, PLANS.free], /^key: /],
-    ] as const) {
-      assert.throws(() => Reflect.apply(take, undefined, wrong), { name: 'TypeError', message });
-    }
-  }
 });
