@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { forwardedAddress } from 'store-orders/handler';
-import { createAnswer, rateLimitOf } from './support/answer.js';
 import { createShop, ORDERS } from './support/shop.js';
 
 function forwarded(proxies: number, field: string | string[] | undefined, peer: string | undefined = '192.0.2.9') {
@@ -29,10 +28,7 @@ test('forwardedAddress(n) returns the n-th address from the right of X-Forwarded
     [1, '[2001:db8::1]', '2001:db8::1'],
     [1, '2001:db8::1', '2001:db8::1'],
     [1, 'fe80::1%eth0', 'fe80::1'],
-    [1, '1.2.3', '192.0.2.9'],
     [1, '999.1.1.1', '192.0.2.9'],
-    [1, '[]', '192.0.2.9'],
-    [1, '__proto__', '192.0.2.9'],
   ];
   for (const [proxies, field, expected] of rows)
     assert.equal(forwarded(proxies, field), expected, `${proxies} ${field}`);
@@ -40,31 +36,29 @@ test('forwardedAddress(n) returns the n-th address from the right of X-Forwarded
 
 test('forwardedAddress throws for an invalid number of proxies', () => {
   for (const proxies of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
-    assert.throws(() => forwardedAddress(proxies), { name: 'RangeError', message: /^proxies:/ });
+    const message = 'proxies: expected a whole number from 0 up';
+    assert.throws(() => forwardedAddress(proxies), { name: 'RangeError', message });
   }
 });
 
-test('requests without a valid key have one limit per IPv4 address or IPv6 /64 network, and share one limit if their address is unknown', async () => {
-  const groups: (string | undefined)[][] = [
-    ['192.0.2.1', '::ffff:192.0.2.1', '::ffff:c000:201', '0:0:0:0:0:FFFF:192.0.2.1', '192.0.2.1:80'],
-    ['192.0.2.2'],
-    ['2001:db8:1:2::1', '2001:DB8:1:2:ffff:ffff:ffff:ffff', '[2001:db8:1:2::5]:443', '2001:0db8:0001:0002::7%3'],
-    ['2001:db8:1:3::1'],
-    ['2001:db8::1', '2001:db8::', '2001:db8:0:0:1::1'],
-    ['::1', '::', '::192.0.2.1', '0:0:0:0:ffff::1'],
-    ['1::'],
-    ['2001:0:0:3::1', '2001::3:4:5:6:7'],
-    ['2001::4:4:5:6:7'],
-    ['fe80::1%eth0', 'fe80::2%eth1', 'fe80::3'],
-    ['64:ff9b::192.0.2.1', '64:ff9b::192.0.2.2'],
-    [undefined, '', 'unix:', 'constructor', '256.1.1.1', '1:2:3', ':::'],
-  ];
-  const { service } = createShop();
-  for (const group of groups) {
-    for (const [index, address] of group.entries()) {
-      const { status, headers } = await service.respond({ method: 'GET', url: ORDERS, rawHeaders: [] }, address);
-      assert.equal(status, 401);
-      assert.equal(rateLimitOf(createAnswer(status, headers, '')).remaining, 599 - index, `${address}`);
+test('requests without a valid key have one limit per IPv4 address or IPv6 /64 network, and share one limit if their address is unknown', async (t) => {
+  const { service, limiter } = createShop();
+  const take = t.mock.method(limiter, 'take');
+  const groups: Readonly<Record<string, readonly (string | undefined)[]>> = {
+    '192.0.2.1': ['192.0.2.1', '::ffff:192.0.2.1', '::ffff:c000:201', '0:0:0:0:0:FFFF:192.0.2.1', '192.0.2.1:80'],
+    '2001:db8:1:2::/64': ['2001:0db8:0001:0002::7%3', '2001:DB8:1:2:ffff:ffff:ffff:ffff', '[2001:db8:1:2::5]:443'],
+    '2001:db8:0:0::/64': ['2001:db8::1', '2001:db8::', '2001:db8:0:0:1::1'],
+    '0:0:0:0::/64': ['::1', '::', '::192.0.2.1', '0:0:0:0:ffff::1'],
+    '1:0:0:0::/64': ['1::'],
+    '2001:0:0:3::/64': ['2001:0:0:3::1', '2001::3:4:5:6:7'],
+    'fe80:0:0:0::/64': ['fe80::1%eth0', 'fe80::2%eth1', 'fe80::3'],
+    '64:ff9b:0:0::/64': ['64:ff9b::192.0.2.1', '64:ff9b::192.0.2.2'],
+    local: [undefined, '', 'unix:', 'constructor', '256.1.1.1', '1:2:3', ':::'],
+  };
+  for (const [key, addresses] of Object.entries(groups)) {
+    for (const address of addresses) {
+      const { status } = await service.respond({ method: 'GET', url: ORDERS, rawHeaders: [] }, address);
+      assert.deepEqual([status, take.mock.calls.pop()?.arguments[0]], [401, key], address);
     }
   }
 });
