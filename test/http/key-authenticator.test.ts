@@ -25,6 +25,7 @@ const INVALID_PRINCIPAL = 'expected a principal with a plan, and with an id that
 
 test('an error names an invalid key or principal by its position, and never repeats a key', () => {
   const rows: readonly (readonly [keys: unknown, message: string])[] = [
+    [null, 'keys: expected an object that maps each API key to a principal'],
     [{ '': ann }, `keys: entry 1: ${INVALID_KEY}`],
     [{ ok: shop, 'se cret': ann }, `keys: entry 2: ${INVALID_KEY}`],
     // The key comes from an environment variable that is not set.
