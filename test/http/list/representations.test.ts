@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
 import { suite, type TestContext, test } from 'node:test';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { createMemoryOrderStore, type ListedOrders, type OrderArray } from 'store-orders';
@@ -105,7 +106,7 @@ for (const way of WAYS) {
           const ask = await listing(t, listed);
           for (const coding of ['identity', 'gzip', 'br']) {
             const tag = tagOf(await get(ask, coding));
-            assert.match(tag, /^"[!#-~]+"$/);
+            assert.match(tag, /^"[\w-]{22}(?:-gzip|-br)?"$/);
             tags.add(tag);
           }
         }
@@ -114,6 +115,21 @@ for (const way of WAYS) {
     });
   });
 }
+
+test('a list of at most 64 KiB is one text, and a list below 1,024 bytes is not compressed', async () => {
+  for (const [bytes, type, isCompressed] of [
+    [1_023, 'string', false],
+    [1_024, 'string', true],
+    [65_536, 'string', true],
+    [65_537, 'object', true],
+  ] as const) {
+    const list = () => Object.assign(Readable.from(['x'.repeat(bytes - 2)]), { version: 1 });
+    const { service } = createShop({ store: fakeStore({ list }) });
+    const head = { method: 'GET', url: ORDERS, rawHeaders: KEY };
+    const { headers } = await service.respond({ ...head, rawHeaders: [...KEY, 'Accept-Encoding', 'br'] });
+    assert.deepEqual([typeof (await service.respond(head)).body, headers.includes('br')], [type, isCompressed]);
+  }
+});
 
 test('after each change of the orders, clients get the new list in every coding, whether it has a version or not', async () => {
   const memory = createMemoryOrderStore(some);
