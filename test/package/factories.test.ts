@@ -43,13 +43,15 @@ const mountWith = (option: string): Row => ({
 });
 const ADMISSION = [
   ['basePath', { ...parts, basePath: 7 }],
-  ['addressPlan', { ...parts, addressPlan: root.PLANS.free }],
-  ['draftFields', { ...parts, draftFields: 'no' }],
+  ["addressPlan: expected a plan with partition 'address'", { ...parts, addressPlan: root.PLANS.free }],
+  ["addressPlan: expected a plan with partition 'address'", { ...parts, addressPlan: null }],
+  ['draftFields: expected true or false', { ...parts, draftFields: 'no' }],
   ['plan.name', { ...parts, addressPlan: { partition: 'address' } }],
-  ['isKnownKey', { ...parts, isKnownKey: true }],
-  ['limiter', { ...parts, limiter: undefined }],
-  ['store', { ...parts, store: {} }],
-  ['authenticate', { ...parts, authenticate: 'sesame' }],
+  ['isKnownKey: expected a function', { ...parts, isKnownKey: true }],
+  ['limiter: expected an object with the method take', { ...parts, limiter: undefined }],
+  ['store: expected an object with the method list', { ...parts, store: { cancel: store.cancel } }],
+  ['store: expected an object with the method cancel', { ...parts, store: { list: store.list } }],
+  ['authenticate: expected a function', { ...parts, authenticate: 'sesame' }],
 ] as const;
 const OPTIONS = 'options|basePath|limiter|store|authenticate|frobnicate';
 
@@ -73,13 +75,17 @@ const FACTORIES: Readonly<Record<string, Row>> = {
   fastifyPlugin: SERVICE,
   koaMiddleware: SERVICE,
   createGuard: { names: OPTIONS, good: [admission] },
-  nodeGuard: { names: 'guard', good: [guard, {}], wrong: [['clientAddress', guard, { clientAddress: 5 }]] },
+  nodeGuard: {
+    names: 'guard: expected an object with the method admit',
+    good: [guard, {}],
+    wrong: [['clientAddress: expected a function', guard, { clientAddress: 5 }]],
+  },
   fetchGuard: {
-    names: 'guard',
+    names: 'guard: expected an object with the method admit',
     good: [guard, () => new Response(), {}],
     wrong: [
-      ['handle', guard],
-      ['clientAddress', guard, () => new Response(), { clientAddress: 5 }],
+      ['handle: expected a function', guard],
+      ['clientAddress: expected a function', guard, () => new Response(), { clientAddress: 5 }],
     ],
   },
   announcementFields: { names: 'options|frobnicate', accepts: [{}], good: [{}] },
@@ -117,7 +123,7 @@ const FACTORIES: Readonly<Record<string, Row>> = {
       ['maxConnectionsPerAddress', { ...parts, maxConnectionsPerAddress: '1' }],
       ['corsOrigins', { ...parts, corsOrigins: 'https://shop.example' }],
       ['corsOrigins', { ...parts, corsOrigins: null }],
-      ['backends(?=: expected an object with a function for each backend$)', { ...parts, backends: 7 }],
+      ['backends: expected an object with a function for each backend', { ...parts, backends: 7 }],
       ['backends.db', { ...parts, backends: { db: 'ok' } }],
     ],
   },
@@ -176,7 +182,7 @@ for (const [name, { names, accepts = [], good, wrong = [] }] of Object.entries(F
       rows.push([String.raw`(?:plan \w+: |table\.)?frobnicate`, ...good.slice(0, -1), last]);
     }
     for (const [word, ...args] of rows) {
-      const expected = { name: /^(?:Type|Range)Error$/, message: new RegExp(`^(?:${word}): `) };
+      const expected = { name: /^(?:Type|Range)Error$/, message: new RegExp(`^(?:${word})(?:: |$)`) };
       await assert.rejects(call(args), expected, `${name}(${args.map((arg) => inspect(arg)).join(', ')})`);
     }
   });
