@@ -16,10 +16,10 @@ const SWEPT_PER_NEWCOMER = 2;
 // A slot is 24 bytes with one key's state: the ends of two windows, then the tokens taken in each.
 // A free slot contains the number of the next free slot. The windows of a slot are listed in its
 // shape. A slot reference combines the numbers of a slot and of a shape in one integer, so that a
-// state is found by one look-up, and no object is created.
+// state is found by one look-up, and no object is created. A `Map` holds at most 2^24 keys, so the
+// number of a slot always fits.
 const SHAPE_BITS = 5;
 const SHAPE_MASK = 2 ** SHAPE_BITS - 1;
-const MAX_SLOTS = 2 ** (31 - SHAPE_BITS);
 const SLOT_BYTES = 24;
 const NO_SLOT = -1;
 const UNPACKED = 0;
@@ -123,16 +123,14 @@ export class BucketPool {
     const isPacked = this.#pack(slot, state, shape);
     if (isPacked) this.#unpacked.delete(slot);
     else this.#unpacked.set(slot, state);
-    const slotRef = (slot << SHAPE_BITS) | (isPacked ? shape : UNPACKED);
-    if (slotRef !== oldSlotRef) this.#slotRefs.set(key, slotRef);
+    this.#slotRefs.set(key, (slot << SHAPE_BITS) | (isPacked ? shape : UNPACKED));
   }
 
   /** Returns the number of the shape of these buckets, or 0 if they cannot be packed. */
   shapeOf(buckets: readonly BucketIdentity[]): number {
-    const [first, second] = buckets;
+    const [first] = buckets;
     if (first === undefined || buckets.length > 2 || buckets.some(({ refill }) => refill !== 'interval'))
       return UNPACKED;
-    if (second !== undefined && isSameBucket(first, second)) return UNPACKED;
     const known = this.#shapes.findIndex(
       (shape) =>
         shape.length === buckets.length && shape.every((one, index) => isSameBucket(one, buckets[index] ?? first)),
@@ -162,8 +160,7 @@ export class BucketPool {
       const identity = shape[index];
       const bucket = identity && buckets.find((other) => isSameBucket(identity, other));
       if (bucket !== undefined) {
-        const { taken } = bucket;
-        if (!Number.isInteger(taken) || taken < 1 || taken > MAX_PACKED_TAKEN) return false;
+        if (bucket.taken > MAX_PACKED_TAKEN) return false;
         found++;
       }
       this.#ends[slot * 3 + index] = bucket?.atMs ?? NO_WINDOW_MS;
@@ -179,7 +176,6 @@ export class BucketPool {
       return slot;
     }
     if (this.#slots * 3 === this.#ends.length) {
-      if (this.#slots === MAX_SLOTS) throw new RangeError(`limiter: more than ${MAX_SLOTS} keys`);
       const bytes = new ArrayBuffer(Math.max(64, this.#slots * 2) * SLOT_BYTES);
       const ends = new Float64Array(bytes);
       ends.set(this.#ends);

@@ -147,7 +147,6 @@ export function createStatefulLimiter(options: MemoryLimiterOptions): StatefulLi
 }
 
 export function checkCost(cost: number, plan: Plan): void {
-  if (!Array.isArray(plan?.policies)) checkPlan(plan);
   for (const { name, quota } of plan.policies) {
     if (Number.isInteger(cost) && cost >= 0 && cost <= quota) continue;
     throw new RangeError(`cost: expected a whole number from 0 to ${quota}, the quota per ${name}, not ${cost}`);
