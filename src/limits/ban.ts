@@ -23,7 +23,6 @@ export function isForgettable({ refusedAtMs, banEndMs, level }: BanState): boole
 export function settleBan(state: BanState, policy: BanPolicy | false, nowMs: number): BanState {
   if (state === NO_STRIKES) return state;
   const { refusedAtMs, forgiven, strikesAtMs, banEndMs, banMs, level, forgetAtMs } = state;
-  const isRunning = banEndMs > nowMs;
   const isRemembered = forgetAtMs > nowMs;
   const latestForgetMs = policy === false ? forgetAtMs : nowMs + policy.maxMs + policy.forgetMs;
   return {
@@ -32,8 +31,8 @@ export function settleBan(state: BanState, policy: BanPolicy | false, nowMs: num
     strikesAtMs: strikesAtMs
       .map((atMs) => Math.min(atMs, nowMs))
       .filter((atMs) => policy === false || nowMs - atMs < policy.withinMs),
-    banEndMs: isRunning ? Math.min(banEndMs, nowMs + banMs) : 0,
-    banMs: isRunning ? banMs : 0,
+    banEndMs: banEndMs > nowMs ? Math.min(banEndMs, nowMs + banMs) : 0,
+    banMs,
     level: isRemembered ? level : 0,
     forgetAtMs: isRemembered ? Math.min(forgetAtMs, latestForgetMs) : 0,
   };
@@ -66,7 +65,7 @@ export function withRefusal(state: BanState, policy: BanPolicy, policies: Plan['
 
 /** Returns the state without refusals, as after an allowed request. */
 export function withoutRefusals(state: BanState): BanState {
-  return state.refusedAtMs === 0 ? state : { ...state, refusedAtMs: 0, forgiven: 0, strikesAtMs: [] };
+  return { ...state, refusedAtMs: 0, forgiven: 0, strikesAtMs: [] };
 }
 
 /** Returns the state with a ban that begins now. Such a ban does not make later ones longer. */

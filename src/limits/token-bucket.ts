@@ -33,7 +33,7 @@ export function settle(bucket: Bucket | undefined, policy: QuotaPolicy, instant:
     // After a change to a smaller plan, the deficit may exceed the new quota. It is reduced to the
     // new quota, so that one window refills the bucket.
     const deficit = Math.min(bucket.taken, policy.quota * windowMs);
-    const elapsedMs = Math.min(Math.max(0, nowMs - bucket.atMs), windowMs);
+    const elapsedMs = Math.max(0, nowMs - bucket.atMs);
     return { taken: Math.max(0, deficit - elapsedMs * policy.quota), atMs: nowMs };
   }
   if (bucket === undefined || bucket.taken === 0 || bucket.atMs <= nowMs) {

@@ -24,7 +24,7 @@ for i = 1, count do
   while record[place] and record[place] ~= id do place = place + 3 end
   local taken, at = record[place + 1] or 0, record[place + 2] or 0
   if kind == 'continuous' then
-    local elapsed = math.min(math.max(0, now - at), ms)
+    local elapsed = math.max(0, now - at)
     taken, at, unit = math.max(0, math.min(taken, quota * ms) - elapsed * quota), now, ms
   elseif at <= now then
     taken, at = 0, now + ms
@@ -58,7 +58,6 @@ if ban or not passes then
     ban.refusedAt, ban.strikes = math.min(ban.refusedAt, now), counting
     local isRunning = ban.banEnd > now
     ban.banEnd = isRunning and math.min(ban.banEnd, now + ban.banMs) or 0
-    ban.banMs = isRunning and ban.banMs or 0
     if ban.forgetAt <= now then
       ban.level, ban.forgetAt = 0, 0
     elseif policy then
@@ -69,7 +68,7 @@ if ban or not passes then
     if cost == 0 or isRunning then
       -- Nothing counts.
     elseif passes then
-      if ban.refusedAt > 0 then endStreak() end
+      endStreak()
     elseif policy then
       local smallest = math.huge
       for i = 1, count do smallest = math.min(smallest, plan[4 * i - 2]) end
