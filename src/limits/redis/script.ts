@@ -139,7 +139,6 @@ if last == 1 and not ban or expiresAt <= now and not clock then
   return answer
 end
 local value = cmsgpack.pack(changed)
-if value == stored then return answer end
 if clock then
   redis.call('SET', key, value)
 else
