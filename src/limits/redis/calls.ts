@@ -104,7 +104,7 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
 
 /** Redis clients word this error differently: "NOSCRIPT No matching script", "NoScriptError". */
 function isUnknownScript(error: unknown): boolean {
-  return error instanceof Error && /no_?script/i.test(error.message);
+  return error instanceof Error && /noscript/i.test(error.message);
 }
 
 /**

@@ -43,7 +43,6 @@ export function createCircuitBreaker({ deadlineMs, probe, onChange }: CircuitBre
       let isOver = false;
       // `setImmediate` lets Node.js first read replies that arrived while this process was busy.
       const timer = setTimeout(() => setImmediate(fail, new Error(`no reply within ${deadlineMs} ms`)), deadlineMs);
-      timer.unref();
 
       function fail(error: unknown): void {
         if (isOver) return;

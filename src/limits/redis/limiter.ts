@@ -106,9 +106,10 @@ export function createRedisLimiter(options: RedisLimiterOptions): RedisLimiter {
 
   function decide(method: 'take' | 'peek', key: string, plan: Plan, cost: number): Decision | Promise<Decision> {
     if (typeof key !== 'string') throw new TypeError('key: expected a string');
-    checkCost(cost, plan);
-    if (plan.partition === 'address') return local[method](key, plan, cost);
-    return limiter.decide(method, key, checkPlan(plan), cost);
+    const checked = checkPlan(plan);
+    checkCost(cost, checked);
+    if (checked.partition === 'address') return local[method](key, checked, cost);
+    return limiter.decide(method, key, checked, cost);
   }
 
   return {

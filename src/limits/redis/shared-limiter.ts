@@ -40,8 +40,7 @@ export function createSharedLimiter(calls: RedisCalls, localMs: () => number, re
     const sentMs = localMs();
     return calls.decide('take', key, plan, cost).then((answer) => {
       const { decision } = answer;
-      if (decision.allowed) refusals.delete(key);
-      else refusals.set(key, { decision, sentMs, receivedMs: localMs() });
+      if (!decision.allowed) refusals.set(key, { decision, sentMs, receivedMs: localMs() });
       return answer;
     });
   }
