@@ -90,12 +90,23 @@ test('requests of other keys remove the expired state of a key, but no state tha
     limiter.ban(`banned ${n}`, 30 * DAY_MS);
   }
   clock.advance(DAY_MS);
-  for (let n = 0; n < 1_000; n++) limiter.take(`newcomer ${n}`, month);
+  for (let n = 0; n < 300; n++) limiter.take(`newcomer ${n}`, month);
   for (let n = 0; n < 100; n++) {
     assert.equal(limiter.inspect(`over ${n}`), undefined);
     assert.equal(limiter.inspect(`open ${n}`)?.buckets.length, 1);
     assert.equal(limiter.take(`banned ${n}`, month).verdict, 'banned');
   }
+});
+
+test('keys whose windows have ended leave their memory to new keys', () => {
+  const { clock, limiter } = start();
+  const bytes = () => process.memoryUsage().arrayBuffers;
+  const before = bytes();
+  for (let n = 0; n < 100_000; n++) {
+    limiter.take(`key ${n}`, daily);
+    clock.advance(DAY_MS);
+  }
+  assert.ok(bytes() - before < 1_000_000);
 });
 
 test('no address is admitted before its Retry-After or above its quota, whatever other addresses send', () => {
@@ -150,12 +161,14 @@ test('a window ends exactly on time, whatever its length and the time of the clo
     for (const windowMs of [2 ** 31 - 1, 2 ** 31, 30 * DAY_MS, 999_999_999_999_999]) {
       const { clock, limiter } = start({ startMs });
       const plan = createPlan({ name: 'long', policies: [perMinute(9), { name: 'long', quota: 9, windowMs }] });
-      limiter.take('key', plan);
-      clock.advance(MINUTE_MS);
-      assert.deepEqual(left(limiter.take('key', plan)), [
-        [8, MINUTE_MS],
-        [7, windowMs - MINUTE_MS],
-      ]);
+      for (const [afterMs, ...expected] of [
+        [0, [8, MINUTE_MS], [8, windowMs]],
+        [0, [7, MINUTE_MS], [7, windowMs]],
+        [MINUTE_MS, [8, MINUTE_MS], [6, windowMs - MINUTE_MS]],
+      ] as const) {
+        clock.advance(afterMs);
+        assert.deepEqual(left(limiter.take('key', plan)), expected);
+      }
     }
   }
 });
