@@ -160,7 +160,7 @@ export function settingOptions(names: readonly SettingName[]): Readonly<Record<s
  */
 export function commandLine({ flags, environment }: Invocation, words: string): string {
   const program = environment['npm_lifecycle_event'] === undefined ? PROGRAM : `npx ${PROGRAM}`;
-  const options = ['config', 'db', 'database-url', 'redis-url'].map((name) => {
+  const options = ['config', 'db', 'database-url'].map((name) => {
     const value = flags.get(name);
     if (typeof value !== 'string') return '';
     if (value.includes('://')) return ` --${name} URL`;

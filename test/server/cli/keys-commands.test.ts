@@ -1,5 +1,14 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { createSystemClock } from '../../../dist/limits/clock.js';
+import { createStatefulLimiter } from '../../../dist/limits/memory/limiter.js';
+import { commandLine, parseCommand } from '../../../dist/server/cli/command.js';
+import { banCommands } from '../../../dist/server/cli/quotas/commands.js';
+import { serveCommand } from '../../../dist/server/cli/serve.js';
+import { toPlan } from '../../../dist/server/keys/key-plan.js';
+import { requireTable, withSavedQuotas } from '../../../dist/server/quotas/saved-quotas.js';
+import { openSqliteStorage } from '../../../dist/server/storage/sqlite.js';
 import { until } from '../../support/until.js';
 import { issueKey, programIn, remaining, startServer } from '../support/program.js';
 
@@ -7,6 +16,7 @@ test('with --json, the keys commands print one JSON value, which is a message af
   const { cwd, run, output, json } = programIn();
   assert.deepEqual(Object.keys(Object(await json('keys create --plan business'))), ['key', 'id', 'plan', 'createdAt']);
   const { id } = await issueKey(cwd, 'enterprise', '--per-minute', '5', '--per-day', '100', '--name', 'Bea');
+  assert.equal(await output(`keys set-plan ${id} --plan pro`), `${id} now has the plan pro\n`);
   const { createdAt, ...changed } = Object(await json(`keys set-plan ${id} --plan enterprise --per-day 9`));
   assert.deepEqual(changed, { id, name: 'Bea', plan: 'enterprise', perDay: 9 });
   assert.equal(await output(`keys revoke ${id}`), `${id} is revoked\n`);
@@ -18,7 +28,13 @@ test('with --json, the keys commands print one JSON value, which is a message af
   const [first, { revokedAt, ...second }] = Object(await json('keys list'));
   assert.equal(first.plan, 'business');
   assert.deepEqual(second, { createdAt, ...changed });
-  assert.match(await output('keys list'), new RegExp(`enterprise, 9 per day {2}${revokedAt} {2}"Bea"\n$`));
+  assert.equal(
+    await output('keys list'),
+    `KEY             CREATED                   PLAN                   REVOKED                   NAME
+${first.id}  ${first.createdAt}  business
+${id}  ${createdAt}  enterprise, 9 per day  ${revokedAt}  "Bea"
+`,
+  );
 });
 
 test('a running server notices a new plan, a rotation and a revocation; a rotated key keeps its quotas', async (t) => {
@@ -44,7 +60,7 @@ test('a running server notices a new plan, a rotation and a revocation; a rotate
   assert.ok(![key, old.key].some((secret) => server.stdout().includes(secret)), 'the log contains no key');
 });
 
-test('the keys commands refuse an unknown or revoked key; the commands that they suggest repeat the --db option', async () => {
+test('the keys commands refuse an unknown or revoked key; the commands that they suggest repeat the options of the storage', async () => {
   const { json, output, failure } = programIn();
   const { id } = Object(await json('keys create --plan free --db m.db'));
   await output(`keys revoke ${id} --db m.db`);
@@ -55,9 +71,66 @@ test('the keys commands refuse an unknown or revoked key; the commands that they
       'the key key_absent does not exist; run "store-orders keys list --db m.db"',
     );
   }
+  // The keys commands have no option --redis-url.
+  const options = ['--redis-url', 'redis://h', '--database-url', 'postgres://a:b@h/c', '--config', 'my shop.json'];
+  const invocation = parseCommand(serveCommand, options, { npm_lifecycle_event: 'npx' });
+  assert.equal(
+    commandLine(invocation, 'keys list'),
+    'npx store-orders keys list --config "my shop.json" --database-url URL',
+  );
   await output(['orders', 'import', '-', '--db', 'my shop.db'], '[]');
   assert.equal(
     await output(['keys', 'list', '--db', 'my shop.db']),
     'no keys; create one: store-orders keys create --plan free --db "my shop.db"\n',
   );
+});
+
+test('"quota list" prints the 20 keys nearest their limit, or as many as --limit asks for, banned keys first; a ban takes up to a year', async () => {
+  const { cwd, output, json } = programIn();
+  const db = join(cwd, 'store-orders.db');
+  const opened = openSqliteStorage(db, { create: true });
+  assert.ok(opened.ok);
+  const { keys, quotas, close } = opened.storage;
+  const clock = createSystemClock();
+  const saved = await withSavedQuotas(createStatefulLimiter({ clock }), clock, requireTable(quotas));
+  const plan = { name: 'enterprise', perMinute: 300, perDay: 1_000 } as const;
+  const ids: string[] = [];
+  for (let taken = 1; taken <= 110; taken++) {
+    const { id } = await keys.create(plan, 'Ann');
+    saved.take(id, toPlan(plan), taken);
+    ids.unshift(id);
+  }
+  await saved.save();
+  await close();
+  const [first = '', second = '', ...others] = ids;
+
+  const [head, ...rows] = (await output('quota list')).trimEnd().split('\n');
+  assert.equal(head, 'KEY             PLAN                         LEFT  FULL AGAIN                BANNED UNTIL  NAME');
+  const [fullAgain = ''] = /\b20\S+Z/.exec(rows[0] ?? '') ?? [];
+  const leftMs = Date.parse(fullAgain) - Date.now();
+  assert.ok(leftMs > 0 && leftMs < 62_000, fullAgain);
+  assert.deepEqual(
+    rows.map((row) => row.replace(/ 20\S+Z/, ' at')),
+    ids.slice(0, 20).map((id, n) => `${id}  enterprise  ${190 + n} of 300 per minute  at                "Ann"`),
+  );
+  const [set = assert.fail()] = banCommands;
+  for (const [time, ms] of Object.entries({ '90s': 90_000, '10m': 6e5, '2h': 7.2e6, '365d': 31_536_000_000 })) {
+    const result = await set.run(parseCommand(set, [second, '--for', time, '--db', db], {}));
+    const banMs = Date.parse(JSON.parse(Object(result).json).bannedUntil) - Date.now();
+    assert.ok(banMs > ms - 1_000 && banMs <= ms, `${time}: ${banMs}`);
+  }
+  const listed = Object(await json('quota list --limit 109'));
+  const ids109 = listed.map(({ id }: { readonly id: string }) => id);
+  assert.deepEqual(ids109, [second, first, ...others.slice(0, 107)]);
+  const [minute, day] = listed[0].windows;
+  assert.ok(Math.abs(Date.parse(listed[0].bannedUntil) - Date.now() - 31_536_000_000) < 10_000);
+  assert.deepEqual(listed[0], {
+    ...{ id: second, plan: 'enterprise', bannedUntil: listed[0].bannedUntil },
+    windows: [
+      { name: 'minute', quota: 300, remaining: 191, resetAt: minute.resetAt },
+      { name: 'day', quota: 1_000, remaining: 891, resetAt: day.resetAt },
+    ],
+  });
+  assert.deepEqual(await json(`ban lift ${second}`), { id: second, done: 'lift_ban' });
+  assert.deepEqual(await json(`quota reset ${second}`), { id: second, done: 'reset' });
 });
