@@ -28,7 +28,8 @@ export interface RecordMistake extends Mistake {
 export const ORDER_FIELDS: readonly (keyof OrderRecord)[] = [...FIELD_NAMES, 'status'];
 
 const KNOWN_FIELDS: ReadonlySet<string> = new Set(ORDER_FIELDS);
-const STATUS = /^[a-z][a-z0-9_]{0,63}$/;
+/** Matches the word of a status. */
+export const STATUS = /^[a-z][a-z0-9_]{0,63}$/;
 
 /**
  * Validates one record. A field with the value `undefined` counts as absent. With `statuses`,

@@ -8,9 +8,7 @@ export type CommandResult =
   | { readonly outcome: 'failed'; readonly message: string };
 
 /** Thrown for an invalid command line or setting. The exit code is 2. */
-export class Misuse extends Error {
-  override readonly name = 'Misuse';
-}
+export class Misuse extends Error {}
 
 export function done(text: string, value: unknown): CommandResult {
   return { outcome: 'done', text, json: JSON.stringify(value) };

@@ -63,7 +63,6 @@ export function parseCommand(
   const { positionals, tokens } = parseArgs({
     args: [...args],
     options: Object.fromEntries(types),
-    allowPositionals: true,
     strict: false,
     tokens: true,
   });

@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream';
 import { failureOf } from '../../databases/sqlite/failure.js';
 import { messageOf } from '../../message-of.js';
 import { serializeRecord } from '../../orders/json.js';
+import { STATUS } from '../../orders/record.js';
 import type { ImportedRecord } from '../../orders/store.js';
 import { type CommandResult, done, failed, Misuse } from '../command-result.js';
 import { writeText } from '../log/write-text.js';
@@ -47,7 +48,7 @@ function readStatuses({ flags }: Invocation): readonly string[] {
   const list = flags.get('statuses');
   if (typeof list !== 'string') return [];
   const statuses = list.split(',');
-  if (statuses.every((status) => /^[a-z][a-z0-9_]{0,63}$/.test(status))) return statuses;
+  if (statuses.every((status) => STATUS.test(status))) return statuses;
   const given = JSON.stringify(list);
   throw new Misuse(`--statuses: expected lower-case words separated by commas, such as returned,on_hold, not ${given}`);
 }

@@ -131,7 +131,7 @@ function unchanged(invocation: Invocation, outcome: Exclude<KeyChange, 'changed'
 export function unknownKeyMessage(invocation: Invocation): string {
   const { operand: id } = invocation;
   const advice = `run "${commandLine(invocation, 'keys list')}"`;
-  return /^key_[0-9A-Za-z]{1,20}$/.test(id)
+  return /^key_[0-9A-Za-z]+$/.test(id)
     ? `the key ${id} does not exist; ${advice}`
     : `KEY_ID: expected the id of a key, such as key_0123456789; ${advice}`;
 }

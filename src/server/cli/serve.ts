@@ -36,7 +36,6 @@ async function serve(invocation: Invocation): Promise<CommandResult> {
     log.flush();
     return await worker.fail(result.message);
   } finally {
-    log.flush();
     // A log that nobody reads, or a connection that hangs, must not keep the process alive.
     setTimeout(() => process.exit(), FLUSH_AT_EXIT_MS).unref();
   }

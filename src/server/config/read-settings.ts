@@ -34,7 +34,7 @@ export function readSettings(given: SettingSources, names: readonly SettingName[
   const sources = findSettings(given, names);
   const labelOf = (name: string) => sources.get(name)?.label;
   const values = Object.fromEntries(Array.from(sources, ([name, { value }]) => [name, value]));
-  const result = v.safeParse(settingsSchema, values, { abortEarly: true });
+  const result = v.safeParse(settingsSchema, values);
   if (!result.success) {
     const [{ message, path }] = result.issues;
     const name = String(path?.[0]?.key);

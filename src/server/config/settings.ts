@@ -43,7 +43,7 @@ export function wholeNumber(min: number, max: number, expected = `expected a who
 }
 
 function fromDigits(value: unknown): unknown {
-  return typeof value === 'string' && /^[0-9]{1,15}$/.test(value) ? Number(value) : value;
+  return typeof value === 'string' && /^[0-9]+$/.test(value) ? Number(value) : value;
 }
 
 function matchingText(pattern: RegExp, expected: string) {

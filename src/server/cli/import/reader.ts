@@ -49,7 +49,7 @@ export async function* readOrders(
         if (value !== undefined) batch.push(toImported(value, line, known));
       }
     }
-    if (batch.length > 0) yield batch;
+    yield batch;
   }
   if (first === undefined) throw new ImportMistake(1, format === 'csv' ? NO_HEAD : NO_ORDERS);
   if (array !== undefined) yield* readArray(array, first, known);

@@ -79,7 +79,7 @@ const LONGEST_BAN_MS = 365 * 86_400_000;
 
 function setBan(invocation: Invocation): Promise<CommandResult> {
   const time = String(invocation.flags.get('for'));
-  const [, count, unit = ''] = /^([1-9][0-9]{0,8})([smhd])$/.exec(time) ?? [];
+  const [, count, unit = ''] = /^([1-9][0-9]*)([smhd])$/.exec(time) ?? [];
   const ms = Number(count) * (UNIT_MS.get(unit) ?? Number.NaN);
   if (!(ms <= LONGEST_BAN_MS)) {
     throw new Misuse(`--for: expected a time up to 365d, such as 90s, 10m, 2h or 7d, not ${JSON.stringify(time)}`);
