@@ -3,11 +3,11 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { OrderRecord } from 'store-orders';
 import { ORDER_STATUSES } from 'store-orders/cancellation';
-import { JsonSyntaxError, parseJson, serializeRecord } from '../../../src/orders/json.js';
-import { parseOrderRecord } from '../../../src/orders/record.js';
-import { CSV_HEAD, serializeCsvRow } from '../../../src/server/cli/import/csv.js';
-import { readOrders } from '../../../src/server/cli/import/reader.js';
-import { IN_MEMORY, openSqliteStorage } from '../../../src/server/storage/sqlite.js';
+import { JsonSyntaxError, parseJson, serializeRecord } from '../../../dist/orders/json.js';
+import { parseOrderRecord } from '../../../dist/orders/record.js';
+import { CSV_HEAD, serializeCsvRow } from '../../../dist/server/cli/import/csv.js';
+import { readOrders } from '../../../dist/server/cli/import/reader.js';
+import { IN_MEMORY, openSqliteStorage } from '../../../dist/server/storage/sqlite.js';
 import { int64, orderRecord, orderRecords } from '../../orders/support/order-arbitrary.js';
 import { sampledRuns } from '../../support/sampled.js';
 

@@ -149,7 +149,7 @@ describe('imports into SQLite', () => {
     const { failure } = failingProgram(cwd, 'fsync,fdatasync', 'EIO', join(cwd, 'store-orders.db-wal'));
     assert.match(
       await failure('orders import -', '{"id":2}'),
-      /^it is unknown whether the orders were imported: .+ the disk failed .+; run "store-orders orders list" before you import them again$/,
+      /^it is unknown whether the orders were imported: cannot write store-orders\.db: the disk failed .+; run "store-orders orders list" before you import them again$/,
     );
   });
 });

@@ -1,64 +1,90 @@
 import assert from 'node:assert/strict';
+import { constants } from 'node:buffer';
 import { once } from 'node:events';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
+import { readOrders } from '../../../dist/server/cli/import/reader.js';
 import { listenOnFreePort } from '../../support/listen.js';
-import { sampled } from '../../support/sampled.js';
 import { until } from '../../support/until.js';
 import { issueKey, programIn, programWithOrders, spawnProgram, startServer } from '../support/program.js';
 
 const GOOD = '{"id":1}\n';
+const SAFE = 'must be an integer between -(2^53-1) and 2^53-1';
 const CSV_HEAD = 'id,petId,quantity,shipDate,complete,status\n';
 
-type Refusal = readonly [content: string | Uint8Array, says: string];
+type Refusal = readonly [content: string, line: number, message: string];
 
 const JSON_REFUSALS: readonly Refusal[] = [
-  [`${GOOD}{"id":2,"quantity":"3"}\n`, '2: quantity must be an integer'],
-  [`${GOOD}\n{"petId":2}\n`, '3: id is missing'],
+  [`${GOOD}{"id":2,"quantity":"3"}\n`, 2, `quantity ${SAFE}`],
+  [`${GOOD}\n{"petId":2}\n`, 3, 'id is missing'],
   [
     `${GOOD}{"id":2,"status":"pendng"}`,
-    '2: status must be one of pending, shipped, cancelled, not "pendng"; to accept other statuses, use --statuses',
+    2,
+    'status must be one of pending, shipped, cancelled, not "pendng"; to accept other statuses, use --statuses',
   ],
-  [`${GOOD}\u00a0\n`, '2: invalid JSON, column 1: expected a value'],
-  [`${GOOD}{"id":2,\n`, '2: invalid JSON, column 9: expected a string'],
-  [`${GOOD}${'['.repeat(100_000)}\n`, '2: invalid JSON, column 101: nested too deeply'],
-  [Buffer.from(`${GOOD}{"id":2,"status":"\xff"}\n`, 'latin1'), '2: the text is not UTF-8'],
-  ['', '1: the file is empty; write [] for an empty list'],
-  ['[{"id":1},\n {"id":2,\n  "petId":"x"}]', '2: petId must be an integer'],
-  ['[{"id":1},\n {"id":1}]', '2: the id 1 is already on line 1'],
-  ['[{"id":1},\n {"id":2}', '2: invalid JSON, column 10: expected ]'],
-  ['[{"id":1}]\n{"id":2}', '2: invalid JSON, column 1: unexpected text after the JSON value'],
-  [Buffer.from('[{"id":1},\n{"id":2,"status":"\xe9"}]', 'latin1'), '2: the text is not UTF-8'],
+  [`${GOOD}\u00a0\n`, 2, 'invalid JSON, column 1: expected a value'],
+  [`${GOOD}{"id":2,\n`, 2, 'invalid JSON, column 9: expected a string'],
+  [`${GOOD}${'['.repeat(100_000)}\n`, 2, 'invalid JSON, column 101: nested too deeply'],
+  [`${GOOD}1`, 2, 'the record must be an object'],
+  [`${GOOD}{"id":2,"pet id":3}`, 2, 'pet id is not a field of an order'],
+  [`${GOOD}{"id":2,"a\\nb":3}`, 2, '"a\\nb" is not a field of an order'],
+  ['', 1, 'the file is empty; write [] for an empty list'],
+  ['[{"id":1},\n {"id":2,\n  "petId":"x"}]', 2, 'petId must be an integer'],
+  ['[{"id":1},\n {"id":2}', 2, 'invalid JSON, column 10: expected ]'],
+  ['[{"id":1}]\n{"id":2}', 2, 'invalid JSON, column 1: unexpected text after the JSON value'],
+  ['[{"id":1},\n{"id":2,"status":"\ufffd"}]', 2, 'the text is not UTF-8'],
 ];
 
 const CSV_REFUSALS: readonly Refusal[] = [
-  ['', '1: the first line must name the columns, such as id,petId,quantity,shipDate,complete,status'],
+  ['', 1, 'the first line must name the columns, such as id,petId,quantity,shipDate,complete,status'],
   [
     'id;petId\n1;2\n',
-    '1: unknown column "id;petId"; the known columns are id, petId, quantity, shipDate, complete, status',
+    1,
+    'unknown column "id;petId"; the known columns are id, petId, quantity, shipDate, complete, status',
   ],
-  ['id,id\n1,1\n', '1: the column "id" appears twice'],
-  ['id,petId\n1,2\n2,3,4\n', '3: expected 2 cells as in the first line, but found 3'],
-  ['id,petId\n"1,2\n', '2: invalid CSV: a cell with a quote must begin and end with a quote, on the same line'],
-  ['id\n1\n01\n', '3: id must be an integer'],
-  ['id,quantity\n1,1.5\n', '2: quantity must be an integer'],
-  ['id,complete\n1,TRUE\n', '2: complete must be true or false'],
+  ['id,id\n1,1\n', 1, 'the column "id" appears twice'],
+  ['id,petId\n1,2\n2,3,4\n', 3, 'expected 2 cells as in the first line, but found 3'],
+  ['id,petId\n"1,2\n', 2, 'invalid CSV: a cell with a quote must begin and end with a quote, on the same line'],
+  ['id\n1\n01\n', 3, 'id must be an integer'],
+  ['id,quantity\n1,1.5\n', 2, `quantity ${SAFE}`],
+  ['id,complete\n1,TRUE\n', 2, 'complete must be true or false'],
 ];
 
+async function importFrom(chunks: Iterable<string>, format: 'json' | 'csv'): Promise<void> {
+  for await (const _ of readOrders(Readable.from(chunks), format, []));
+}
+
+/** Yields an array that is longer than the longest string. Its lines share their memory. */
+function* hugeArray(): Generator<string> {
+  yield '[\n';
+  const chunk = `\n${' '.repeat(2 ** 22)}`.repeat(4).concat('\n');
+  for (let length = 0; length < constants.MAX_STRING_LENGTH; length += chunk.length) yield chunk;
+  yield ']';
+}
+
 test('an invalid record is reported with its file, line and field; the import stores nothing and exits 1', async () => {
-  const { failure, cwd } = programIn();
-  for (const [file, refusals] of [
-    ['orders.ndjson', JSON_REFUSALS],
-    ['orders.csv', CSV_REFUSALS],
+  for (const [format, refusals] of [
+    ['json', JSON_REFUSALS],
+    ['csv', CSV_REFUSALS],
   ] as const) {
-    for (const [content, says] of sampled(refusals)) {
-      writeFileSync(join(cwd, file), content);
-      const message = await failure(`orders import ${file}`);
-      assert.ok(message.startsWith(`${file}:${says}`) && message.endsWith('; nothing was imported'), message);
+    for (const [content, line, message] of refusals) {
+      await assert.rejects(importFrom([content], format), { line, message });
     }
+  }
+  const message = 'the array is too large; write one object per line instead';
+  await assert.rejects(importFrom(hugeArray(), 'json'), { line: 1, message });
+
+  const { failure, cwd } = programIn();
+  for (const [file, content, says] of [
+    ['orders.csv', Buffer.from('id\n1\n\xe9', 'latin1'), '3: the text is not UTF-8'],
+    ['orders.ndjson', '[{"id":1},\n {"id":1}]', '2: the id 1 is already on line 1'],
+  ] as const) {
+    writeFileSync(join(cwd, file), content);
+    assert.equal(await failure(`orders import ${file}`), `${file}:${says}; nothing was imported`);
   }
   for (const name of ['absent.ndjson', '.']) {
     assert.equal(await failure(`orders import ${name}`), `cannot read ${name}; check that it is a readable file`);
@@ -187,6 +213,7 @@ test('an output that does not fit on a full disk is reported as a failure of std
   for (const command of ['orders export', 'orders export --format csv', 'orders list', 'keys list', '--help']) {
     assert.equal(await failure(command), 'cannot write to stdout: ENOSPC: no space left on device, write');
   }
+  assert.equal(await failure('orders show 2 --json'), 'the order 2 does not exist');
 });
 
 test('an export whose reader closes the pipe ends without an error', async () => {

@@ -93,7 +93,10 @@ describe('the program with a PostgreSQL database', { skip: missingEngine }, asyn
   test('db check and db backup refuse PostgreSQL', async () => {
     const { misuse, failure } = await newDatabase();
     for (const command of ['db check', 'db backup copy.db']) {
-      assert.match(await misuse(command), /^the db commands need a SQLite file, .+ pg_dump /);
+      assert.equal(
+        await misuse(command),
+        'the db commands need a SQLite file, but the settings name a PostgreSQL database; name a file with --db, or use pg_dump and pg_restore',
+      );
       assert.match(await failure(`${command} --db absent.db`), /^there is no database absent\.db/);
     }
   });

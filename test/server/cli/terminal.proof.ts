@@ -27,12 +27,16 @@ function onTerminal(t: TestContext, cwd: string, words: string) {
 
 test('an import draws a progress bar, and removes it at the end', { skip }, async (t) => {
   const cwd = temporaryDirectory();
-  const lines = Array.from({ length: 20_000 }, (_, id) => `{"id":${id}}\n`).join('');
+  const lines = Array.from({ length: 200_000 }, (_, id) => `{"id":${id}}\n`).join('');
   writeFileSync(join(cwd, 'orders.ndjson'), lines);
   const { ended, shown } = onTerminal(t, cwd, 'orders import orders.ndjson');
   assert.deepEqual(await ended, [0, null]);
   assert.match(shown(), /^\rimporting \[ {30}\] 0 %/);
-  assert.match(shown(), /\r +\r20000 orders imported: 20000 pending\r\n$/);
+  assert.match(shown(), /\rimporting \[=+ *\] [1-9]\d* %\r/);
+  assert.match(shown(), /\r +\r200000 orders imported: 200000 pending\r\n$/);
+  const empty = onTerminal(t, cwd, 'orders import /dev/null');
+  await empty.ended;
+  assert.match(empty.shown(), /^\rimporting \[={30}\] 100 %/);
 });
 
 test('on a terminal, "serve" prints readable log lines; from the second start on, it also prints where the documentation is', {

@@ -2,11 +2,16 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { parseRedisUrl } from '../../../dist/server/config/urls.js';
-import { sampled } from '../../support/sampled.js';
+import { parseCommand } from '../../../dist/server/cli/command.js';
+import { configCommand } from '../../../dist/server/cli/config-print.js';
+import { serveCommand } from '../../../dist/server/cli/serve.js';
+import { readStorageSettings } from '../../../dist/server/cli/with-storage.js';
+import { readSettings } from '../../../dist/server/config/read-settings.js';
+import { isPostgresUrl, parseRedisUrl } from '../../../dist/server/config/urls.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { programIn, startServer } from '../support/program.js';
 
+const CONFIG = join(temporaryDirectory(), 'settings.json');
 const SHOP = 'postgres://ann:secret@127.0.0.1:1/shop';
 const PASSWORD_ESCAPES = 'with @ / ? # in the password written %40 %2F %3F %23';
 const DATABASE_URL = `expected a URL such as postgres://user:password@host:5432/database, ${PASSWORD_ESCAPES}`;
@@ -17,12 +22,15 @@ const FILE = 'expected a file name or :memory:; for a PostgreSQL database use --
 const PATH = 'expected a path such as /v1, without a trailing slash and without . and .. segments';
 const ORIGIN = 'expected * or an origin without a path, such as https://shop.example';
 const WORKERS = 'more than one worker needs PostgreSQL and Redis; name them with --database-url and --redis-url';
+const COUNT = 'expected a whole number from';
 const LONG_PATH = `./${'s'.repeat(100)}é`;
 const HELP = 'run "store-orders serve --help"';
 const REDIS_OF = (url: string) => ({ REDIS_URL: url });
 
+type Environment = Readonly<Record<string, string>>;
+
 /** Options of the command line, or a settings file's content, or variables, and what is wrong. */
-type Mistake = readonly [given: string[] | string | Readonly<Record<string, string>>, says: string];
+type Mistake = readonly [given: string[] | string | Environment, says: string];
 
 const MISTAKES: readonly Mistake[] = [
   [['--port', '65536'], `--port: ${PORT}, not "65536"`],
@@ -31,7 +39,8 @@ const MISTAKES: readonly Mistake[] = [
   [['--port', 'http://secret'], `--port: ${PORT}`],
   [['--port'], `missing value: --port=PORT; ${HELP}`],
   [['--port', '--host', 'localhost'], `missing value: --port=PORT; ${HELP}`],
-  [['--host', 'http://ann:secret@localhost'], '--host: expected a host name or an address'],
+  [['--host', 'ann:secret@localhost'], '--host: expected a host name or an address, not "ann:secret@localhost"'],
+  [['--host', 'http://localhost'], '--host: expected a host name or an address'],
   [['--db='], `--db: ${FILE}, not ""`],
   [['--db', SHOP], `--db: ${FILE}`],
   [['--database-url', 'mysql://ann:secret@localhost/shop'], `--database-url: ${DATABASE_URL}`],
@@ -39,7 +48,10 @@ const MISTAKES: readonly Mistake[] = [
   ...['/', '?', '#', ' '].map((character): Mistake => {
     return [{ DATABASE_URL: `postgres://ann:1${character}secret@localhost/shop` }, `DATABASE_URL: ${DATABASE_URL}`];
   }),
-  ['{"databaseUrl": 5432}', `settings.json: databaseUrl: ${DATABASE_URL}`],
+  ['{"databaseUrl": 5432}', `${CONFIG}: databaseUrl: ${DATABASE_URL}`],
+  ['{"redisUrl": 6379}', `${CONFIG}: redisUrl: ${REDIS_URL}`],
+  ['{"host": 7}', `${CONFIG}: host: expected a host name or an address, not 7`],
+  ['{"corsOrigin": ["*"]}', `${CONFIG}: corsOrigin: ${ORIGIN}, not ["*"]`],
   [REDIS_OF('http://:secret@localhost'), `REDIS_URL: ${REDIS_URL}`],
   [REDIS_OF('redis://:se@cret@localhost'), `REDIS_URL: ${REDIS_URL}`],
   [REDIS_OF('redis://:secret%@localhost'), `REDIS_URL: ${REDIS_URL}`],
@@ -59,45 +71,66 @@ const MISTAKES: readonly Mistake[] = [
   [['--database-url', SHOP, '--db', 'file.db'], '--db and --database-url both name a database; use one of them'],
   [
     `{"databaseUrl": "${SHOP}", "db": "file.db"}`,
-    'settings.json: db and settings.json: databaseUrl both name a database; use one of them',
+    `${CONFIG}: db and ${CONFIG}: databaseUrl both name a database; use one of them`,
   ],
   [['--base-path', '/v1/'], `--base-path: ${PATH}, not "/v1/"`],
   [{ STORE_ORDERS_BASE_PATH: '/a/..' }, `STORE_ORDERS_BASE_PATH: ${PATH}, not "/a/.."`],
-  [['--trust-proxy', 'yes'], '--trust-proxy: expected a whole number from 0 to 100, not "yes"'],
+  ['{"trustProxy": 1.5}', `${CONFIG}: trustProxy: ${COUNT} 0 to 100, not 1.5`],
+  ['{"trustProxy": -1}', `${CONFIG}: trustProxy: ${COUNT} 0 to 100, not -1`],
+  [['--workers', '0'], `--workers: ${COUNT} 1 to 1024, not "0"`],
+  [['--max-connections-per-address=1000001'], `--max-connections-per-address: ${COUNT} 0 to 1000000, not "1000001"`],
+  [['--address-per-minute', '0'], `--address-per-minute: ${COUNT} 1 to 1000000000, not "0"`],
   [['--cors-origin', 'https://ann:secret@shop.example'], `--cors-origin: ${ORIGIN}`],
   [['--cors-origin', '*,shop.example'], `--cors-origin: ${ORIGIN}, not "*,shop.example"`],
-  [['--metrics-port', 'on'], '--metrics-port: expected a whole number from 0 to 65535, not "on"'],
+  [['--metrics-port', 'on'], `--metrics-port: ${COUNT} 0 to 65535, not "on"`],
   [['--log', 'all'], '--log: expected requests or events, not "all"'],
   [['--workers', '2'], `--workers: ${WORKERS}`],
   [['--workers', '2', '--redis-url', 'redis://localhost'], `--workers: ${WORKERS}`],
   [['--no-sample=1'], `--no-sample takes no value; ${HELP}`],
   [{ STORE_ORDERS_SAMPLE: 'no' }, 'STORE_ORDERS_SAMPLE: expected true or false, not "no"'],
-  ['{"port": [8080]}', `settings.json: port: ${PORT}, not [8080]`],
+  ['{"port": [8080]}', `${CONFIG}: port: ${PORT}, not [8080]`],
   [
     '{"prot": 8080}',
-    'settings.json: unknown setting "prot"; expected one of host, port, metricsPort, corsOrigin, workers, db, databaseUrl, redisUrl, basePath, trustProxy, maxConnectionsPerAddress, sample, addressPerMinute, log',
+    `${CONFIG}: unknown setting "prot"; expected one of host, port, metricsPort, corsOrigin, workers, db, databaseUrl, redisUrl, basePath, trustProxy, maxConnectionsPerAddress, sample, addressPerMinute, log`,
   ],
   // The message quotes nothing of the file.
   [
     '{"databaseUrl": "postgres://ann:secret@localhost/shop"]',
-    '--config: invalid JSON in settings.json, line 1 column 55: expected }',
+    `--config: invalid JSON in ${CONFIG}, line 1 column 55: expected }`,
   ],
-  ['[]', '--config: expected a JSON object in settings.json'],
+  ...['[]', 'null', '7'].map((json): Mistake => [json, `--config: expected a JSON object in ${CONFIG}`]),
   [{ STORE_ORDERS_CONFIG: 'absent.json' }, 'STORE_ORDERS_CONFIG: cannot read absent.json; name a JSON file'],
   [{ STORE_ORDERS_CONFIG: 'redis://:secret@host' }, 'STORE_ORDERS_CONFIG: cannot read the file; name a JSON file'],
 ];
 
-function serveWith(given: Mistake[0], cwd: string): Promise<string> {
-  if (Array.isArray(given)) return programIn({ cwd }).misuse(['serve', ...given]);
-  if (typeof given !== 'string') return programIn({ cwd, env: given }).misuse('serve');
-  writeFileSync(join(cwd, 'settings.json'), given);
-  return programIn({ cwd }).misuse('serve --config settings.json');
+function serveWith(given: Mistake[0]): unknown {
+  if (Array.isArray(given)) return readSettings(parseCommand(serveCommand, given, {}));
+  if (typeof given !== 'string') return readSettings(parseCommand(serveCommand, [], given));
+  writeFileSync(CONFIG, given);
+  return readSettings(parseCommand(serveCommand, ['--config', CONFIG], {}));
 }
 
-test('for an invalid setting, "serve" prints one sentence that names the setting as the user wrote it, and exits with 2', async () => {
-  const cwd = temporaryDirectory();
-  for (const [given, says] of sampled(MISTAKES)) assert.equal(await serveWith(given, cwd), says);
+test('an invalid setting is reported in one sentence that names it as the user wrote it; "serve" prints the sentence and exits with 2', async () => {
+  for (const [given, message] of MISTAKES) assert.throws(() => serveWith(given), { message });
+  assert.equal(await programIn().misuse('serve --port 65536'), `--port: ${PORT}, not "65536"`);
 });
+
+const TABLE = `SETTING                   VALUE                                FROM
+host                      127.0.0.1                            default
+port                      8080                                 default
+metricsPort                                                    default
+corsOrigin                https://a.example,https://b.example  STORE_ORDERS_CORS_ORIGIN
+workers                   1                                    default
+db                        variable#1.db                        STORE_ORDERS_DB
+databaseUrl                                                    default
+redisUrl                                                       default
+basePath                  /flag                                --base-path
+trustProxy                3                                    STORE_ORDERS_TRUST_PROXY
+maxConnectionsPerAddress  256                                  default
+sample                    false                                settings.json: sample
+addressPerMinute          600                                  default
+log                       events                               settings.json: log
+`;
 
 test('options override variables, variables override the settings file, and "config print" shows where each value comes from', async (t) => {
   const cwd = temporaryDirectory();
@@ -105,76 +138,93 @@ test('options override variables, variables override the settings file, and "con
   writeFileSync(join(cwd, 'settings.json'), JSON.stringify(settings));
   const env = {
     STORE_ORDERS_CONFIG: 'settings.json',
-    STORE_ORDERS_DB: 'variable.db',
+    STORE_ORDERS_DB: 'variable#1.db',
+    STORE_ORDERS_CORS_ORIGIN: 'https://a.example,https://b.example',
     HOST: '',
     STORE_ORDERS_BASE_PATH: '/variable',
     STORE_ORDERS_TRUST_PROXY: '3',
   };
   const { output, json } = programIn({ cwd, env });
-  const table = await output('config print --base-path /flag');
-  assert.match(table, /^SETTING +VALUE +FROM\nhost +127\.0\.0\.1 +default\n/);
-  assert.match(table, /\ndb +variable\.db +STORE_ORDERS_DB\n/);
-  assert.match(table, /\nbasePath +\/flag +--base-path\n/);
-  assert.match(table, /\nlog +events +settings\.json: log\n$/);
-  const { trustProxy, sample, databaseUrl } = Object(await json('config print'));
+  assert.equal(await output('config print --base-path /flag'), TABLE);
+  const { trustProxy, corsOrigin, sample, databaseUrl } = Object(await json('config print'));
   assert.deepEqual(trustProxy, { value: 3, from: 'STORE_ORDERS_TRUST_PROXY' });
+  assert.deepEqual(corsOrigin, { value: 'https://a.example,https://b.example', from: 'STORE_ORDERS_CORS_ORIGIN' });
   assert.deepEqual(sample, { value: false, from: 'settings.json: sample' });
   assert.deepEqual(databaseUrl, { value: null, from: 'default' });
 
   const server = await startServer(t, { cwd, env }, '--base-path', '/flag');
   assert.match(server.url, /^http:\/\/127\.0\.0\.1:\d+\/flag$/);
-  assert.equal(server.log()[0]?.['db'], 'variable.db');
+  assert.equal(server.log()[0]?.['db'], 'variable#1.db');
   assert.equal((await fetch(`${server.url}/store/orders`)).status, 401);
   assert.equal(await server.stop('SIGTERM'), 0);
   assert.doesNotMatch(server.stderr(), /sample/, 'the settings file turns off the sample orders');
   assert.ok(!server.stdout().includes('"request"'), 'the settings file turns off the log lines of requests');
 });
 
-test('a Redis URL without a port means port 6379, on every node of a cluster', () => {
-  const portsIn = (url: string) => parseRedisUrl(url)?.nodes.map(({ port }) => port);
-  assert.deepEqual(portsIn('redis://a'), [6379]);
-  assert.deepEqual(portsIn('rediss://a:7000,rediss://b'), [7000, 6379]);
+test('the URLs of databases and of Redis servers are read, with default ports, databases, escapes and the nodes of a cluster', () => {
+  for (const url of ['postgres://', 'postgresql://ann:s%40@h:1/shop', 'postgres://ann@/shop?host=/run']) {
+    assert.ok(isPostgresUrl(url), url);
+  }
+  const plain = { db: 0, tls: false };
+  const a = { host: 'a', port: 6379 };
+  const b = { host: '::1', port: 7000 };
+  for (const [url, expected] of Object.entries({
+    'redis://a': { ...plain, nodes: [a], name: 'redis://a:6379' },
+    'rediss://a%3An:s%40x@[::1]:7000/3': {
+      ...{ nodes: [b], username: 'a:n', password: 's@x', db: 3, tls: true },
+      name: 'rediss://[::1]:7000/3',
+    },
+    'redis://:x@[::1]:7000,redis://a/0': { ...plain, nodes: [b, a], password: 'x', name: 'redis://[::1]:7000,a:6379' },
+  })) {
+    assert.deepEqual(parseRedisUrl(url), expected);
+  }
 });
 
 test('config print never shows a user, a password or a parameter of a URL', async () => {
-  for (const [databaseUrl, redisUrl, shown] of sampled([
-    ['postgres://ann:se,cret@h:1/shop', 'redis://ann:secret@a:1', 'postgres://h:1/shop redis://a:1'],
+  for (const [DATABASE_URL, REDIS_URL, shown] of [
+    ['postgres://ann:se,cret@h:1/shop', 'redis://ann:secret@a:1', ['postgres://h:1/shop', 'redis://a:1']],
     [
       'postgres://ann:secret@@h/shop',
       'rediss://ann:secret@a,rediss://ann:secret@b',
-      'postgres://h/shop rediss://a,rediss://b',
+      ['postgres://h/shop', 'rediss://a,rediss://b'],
     ],
-    ['postgres://h/shop?user=ann&password=secret', 'redis://:secret@a/3', 'postgres://h/shop redis://a/3'],
-  ] as const)) {
-    const { output } = programIn({ env: { DATABASE_URL: databaseUrl, REDIS_URL: redisUrl } });
-    for (const command of ['config print', 'config print --json']) {
-      const text = await output(command);
-      assert.doesNotMatch(text, /ann|se,?cret/);
-      for (const url of shown.split(' ')) assert.ok(text.includes(url), text);
-    }
+    ['postgres://h/shop?user=ann&password=secret', 'redis://:secret@a/3', ['postgres://h/shop', 'redis://a/3']],
+  ] as const) {
+    const result = configCommand.run(parseCommand(configCommand, [], { DATABASE_URL, REDIS_URL }));
+    const { text, json } = Object(await result);
+    const { databaseUrl, redisUrl } = JSON.parse(json);
+    assert.deepEqual([databaseUrl.value, redisUrl.value], shown);
+    assert.doesNotMatch(text + json, /ann|se,?cret/);
   }
 });
 
 test('if a database file and a PostgreSQL database are set, the setting with the higher precedence wins; server settings such as PORT are ignored', async () => {
   const cwd = temporaryDirectory();
-  writeFileSync(join(cwd, 'url.json'), JSON.stringify({ databaseUrl: SHOP }));
-  writeFileSync(join(cwd, 'file.json'), JSON.stringify({ db: 'file.db' }));
+  const [url, file] = [join(cwd, 'url.json'), join(cwd, 'file.json')];
+  writeFileSync(url, JSON.stringify({ databaseUrl: SHOP }));
+  writeFileSync(file, JSON.stringify({ db: 'file.db' }));
   // A setting that is overridden is not checked. For example, the invalid URL mysql://shop does not
   // cause an error.
-  const rows: readonly (readonly [args: readonly string[], env: Record<string, string>, isFile: boolean])[] = [
+  const rows: readonly (readonly [args: readonly string[], env: Environment, isFile: boolean])[] = [
     [['--db', 'file.db'], { DATABASE_URL: SHOP }, true],
     [['--db', 'file.db'], { DATABASE_URL: 'mysql://shop' }, true],
-    [['--config', 'url.json'], { STORE_ORDERS_DB: 'file.db' }, true],
-    [['--config', 'file.json'], {}, true],
-    [[], { DATABASE_URL: '', STORE_ORDERS_DB: 'file.db' }, true],
+    [['--config', url], { STORE_ORDERS_DB: 'file.db' }, true],
+    [['--config', file], { STORE_ORDERS_CONFIG: url }, true],
+    [[], { DATABASE_URL: '', STORE_ORDERS_CONFIG: '', STORE_ORDERS_DB: 'file.db' }, true],
     [['--database-url', SHOP], { STORE_ORDERS_DB: 'file.db' }, false],
-    [['--config', 'file.json'], { DATABASE_URL: SHOP }, false],
-    [['--config', 'url.json'], {}, false],
+    [['--config', file], { DATABASE_URL: SHOP }, false],
+    [['--config', url], {}, false],
     [[], { DATABASE_URL: SHOP }, false],
   ];
   for (const [args, env, isFile] of rows) {
-    const message = await programIn({ cwd, env: { PORT: 'http', ...env } }).failure(['keys', 'list', ...args]);
-    const says = isFile ? 'there is no database file.db;' : 'cannot open the database postgres://127.0.0.1:1/shop:';
-    assert.ok(message.startsWith(says), `${args} ${Object.keys(env)}: ${message}`);
+    const { db, databaseUrl } = readStorageSettings(parseCommand(serveCommand, args, { PORT: 'http', ...env }));
+    const expected = isFile ? ['file.db', undefined] : ['store-orders.db', SHOP];
+    assert.deepEqual([db, databaseUrl], expected, `${args} ${Object.keys(env)}`);
   }
+  const { failure } = programIn({ cwd, env: { PORT: 'http', DATABASE_URL: SHOP } });
+  assert.equal(
+    await failure('keys list --db file.db'),
+    'there is no database file.db; check --db, or start the server to create it',
+  );
+  assert.match(await failure('keys list'), /^cannot open the database postgres:\/\/127\.0\.0\.1:1\/shop: /);
 });

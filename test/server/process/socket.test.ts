@@ -51,6 +51,7 @@ test('"healthcheck" asks the server at the address of its settings, reports what
   const [unready, silent] = await Promise.all([failure('healthcheck --ready'), failure('healthcheck')]);
   assert.equal(unready, `${url}/readyz responded with 503: no database`);
   assert.equal(silent, `${url}/healthz: no response within 3000 ms`);
+  assert.match(await failure('healthcheck --host absent.invalid'), /^http:\/\/absent\.invalid:\d+\/healthz: /);
   isSilent = false;
   assert.equal(await output('healthcheck'), 'ok\n');
   server.close().closeAllConnections();
