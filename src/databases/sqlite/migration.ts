@@ -42,11 +42,11 @@ export function migrate(database: SqliteDatabase, schemas: Schemas): void {
  * {@link migrate}.
  */
 export function schemaVersions(database: SqliteDatabase, schemas: Schemas): ReadonlyMap<string, number> {
-  const versions = new Map(Object.keys(schemas).map((part) => [part, 0]));
-  if (!isOurs(database)) return versions;
-  for (const row of prepare(database, `SELECT part, version FROM ${SCHEMA_TABLE}`).all()) {
-    const [part, version, newest] = [String(row['part']), Number(row['version']), schemas[String(row['part'])]?.length];
-    if (newest === undefined) continue;
+  const versions = new Map<string, number>();
+  const select = isOurs(database) && prepare(database, `SELECT version FROM ${SCHEMA_TABLE} WHERE part = ?`);
+  for (const [part, { length: newest }] of Object.entries(schemas)) {
+    const [row] = select ? select.all(part) : [];
+    const version = Number(row?.['version'] ?? 0);
     if (version > newest) {
       throw new Error(
         `the ${part} schema has version ${version}, but this program knows only versions up to ${newest}; use a newer store-orders`,
