@@ -102,9 +102,7 @@ export function hostParts(createParts: (host: Host) => object): void {
 
   async function call(parts: object, { id, part, method, parameters }: WorkerCall): Promise<void> {
     try {
-      const called: unknown = Reflect.get(Object(Reflect.get(parts, part)), method);
-      if (typeof called !== 'function') throw new TypeError(`the worker has no ${part}.${method}`);
-      answer({ id, value: await Reflect.apply(called, undefined, parameters) });
+      answer({ id, value: await Object(parts)[part][method](...parameters) });
     } catch (error) {
       answer({ id, failure: toSentFailure(error) });
     }
