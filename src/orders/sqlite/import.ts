@@ -23,8 +23,7 @@ export async function importRecords(
   replace: boolean,
 ): Promise<ImportOutcome> {
   // Without `temp_store`, libsql keeps temporary tables in memory.
-  database.exec(`PRAGMA temp_store = FILE; DROP TABLE IF EXISTS temp.staging;
-    CREATE TEMP TABLE staging (${COLUMNS})`);
+  database.exec(`PRAGMA temp_store = FILE; CREATE TEMP TABLE staging (${COLUMNS})`);
   const add = prepare(database, ADD);
   let count = 0;
   for await (const batch of batches) {
