@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { createMemoryOrderStore } from 'store-orders';
-import { parseOrderRecord } from '../../src/orders/record.js';
+import { parseOrderRecord } from '../../dist/orders/record.js';
 import { INT64_MAX, INT64_MIN, orderRecord } from './support/order-arbitrary.js';
 
 const INTEGER = 'must be an integer';
@@ -18,15 +18,9 @@ test('a valid record is accepted unchanged, and its status is pending by default
 });
 
 test('an id may be given as a number, a quantity as a bigint, and an absent field as undefined', () => {
-  assert.deepEqual(
-    parseOrderRecord({ id: 7, petId: 2 ** 53 - 1, quantity: 3n, shipDate: undefined, status: undefined }),
-    {
-      id: 7n,
-      petId: 2n ** 53n - 1n,
-      quantity: 3,
-      status: 'pending',
-    },
-  );
+  const record = { id: 7n, petId: 2n ** 53n - 1n, quantity: 3, status: 'pending' };
+  const input = { id: 7, petId: 2 ** 53 - 1, quantity: 3n, shipDate: undefined, status: undefined };
+  assert.deepEqual(parseOrderRecord(input), record);
 });
 
 const WRONG: readonly (readonly [field: string, mistake: string, ...values: unknown[]])[] = [
@@ -34,8 +28,6 @@ const WRONG: readonly (readonly [field: string, mistake: string, ...values: unkn
   ['id', BIGINT, 2 ** 53, -(2 ** 53), 2 ** 63],
   ['id', INT64, INT64_MAX + 1n, INT64_MIN - 1n, 2n ** 64n + 1n],
   ['petId', INTEGER, '1', null],
-  ['petId', BIGINT, 2 ** 53],
-  ['petId', INT64, INT64_MAX + 1n],
   ['quantity', SAFE, '1', null, 0.5, Number.NaN, 2 ** 53, 2n ** 53n, 2n ** 64n + 1n],
   ['shipDate', DATE_TIME, 0, new Date(0)],
   ['complete', 'must be true or false', 1, 'true', null],
@@ -71,6 +63,7 @@ test('with statuses, parseOrderRecord rejects any other status', () => {
 test('a shipDate is an RFC 3339 date-time, kept as it was written', () => {
   const good = ['2026-01-31T12:00:00Z', '2024-02-29t23:59:60.123456789z', '2000-02-29T00:00:00+23:59'];
   good.push(`2026-01-31T12:00:00.${'1'.repeat(38)}+00:00`);
+  for (const year of ['0004', '1908', '1996', '1600', '2012', '2400']) good.push(`${year}-02-29T19:59:59Z`);
   for (const month of ['01', '03', '05', '07', '08', '10', '12']) good.push(`2026-${month}-31T00:00:00-00:00`);
   for (const month of ['04', '06', '09', '11']) good.push(`2026-${month}-30T00:00:00Z`);
   for (const shipDate of good) {
@@ -79,7 +72,8 @@ test('a shipDate is an RFC 3339 date-time, kept as it was written', () => {
 });
 
 test('a shipDate is rejected if it is not a date-time, or if its day or time does not exist', () => {
-  const days = '2026-02-30 2026-02-29 1900-02-29 2100-02-29 2026-00-01 2026-13-01 2026-01-00 2026-01-32'.split(' ');
+  const days =
+    '2026-02-30 2023-02-29 2026-02-29 1900-02-29 2100-02-29 2026-00-01 2026-13-01 2026-01-00 2026-01-32'.split(' ');
   const shortMonths = ['04', '06', '09', '11'].map((month) => `2026-${month}-31`);
   const times = [
     ...['24:00:00Z', '12:60:00Z', '12:00:61Z', '12:00:60Z', '23:58:60Z', '22:59:60Z', '23:59:60+01:00'],
@@ -104,4 +98,6 @@ test('createMemoryOrderStore throws if an order is invalid or two have the same 
   ]) {
     assert.throws(() => createMemoryOrderStore(Object(orders)), { name, message });
   }
+  const message = 'orders: expected an array or another iterable of orders';
+  assert.throws(() => createMemoryOrderStore(Object({ id: 1n })), { name: 'TypeError', message });
 });

@@ -3,8 +3,8 @@ import { describe, type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import type { Order, OrderId, OrderInput, OwnedOrderStore } from 'store-orders';
 import { orderStoreSuite } from 'store-orders/testing';
-import { parseJson, serializeOrders } from '../../../src/orders/json.js';
-import { toOrder, toOrderRecord } from '../../../src/orders/record.js';
+import { parseJson, serializeOrders } from '../../../dist/orders/json.js';
+import { toOrder, toOrderRecord } from '../../../dist/orders/record.js';
 import { temporaryFile } from '../../support/temporary-file.js';
 import { INT64_MAX, orderRecord } from './order-arbitrary.js';
 
@@ -79,6 +79,7 @@ export function testOrderStore(name: string, open: (file: string) => OwnedOrderS
       await store.cancel(1n);
       await store.ship(2n);
       await store.put([{ id: 1n }]);
+      await store.put([]);
       assert.equal(await versionOf(), before);
       await store.put([{ id: 3n }]);
       const after = await versionOf();
@@ -98,29 +99,23 @@ export function testOrderStore(name: string, open: (file: string) => OwnedOrderS
 
     test('if one of the orders is invalid, put throws a TypeError and stores none of the orders', async (t) => {
       const store = await stored(t, { id: 5n });
+      const message = 'order 2: quantity must be an integer between -(2^53-1) and 2^53-1';
       for (const orders of [
         [{ id: 1n }, { id: 2n, quantity: 0.5 }],
         [{ id: 5n }, { id: 2n, quantity: 0.5 }],
       ]) {
-        await assert.rejects(async () => store.put(orders), { name: 'TypeError', message: /^order 2: quantity / });
+        await assert.rejects(async () => store.put(orders), { name: 'TypeError', message });
       }
       assert.deepEqual(await listedIds(store), [5n]);
     });
 
-    test('put with replace overwrites whole orders, and keeps the last of several orders with the same id', async (t) => {
+    test('put with replace overwrites whole orders, and keeps the last of several orders with the same id; any iterable is accepted', async (t) => {
       const store = await stored(t, { id: 1n, quantity: 1, complete: true, status: 'shipped' }, { id: 2n });
-      const orders = [{ id: 1n }, { id: 1n, petId: 7 }, { id: 3 }];
+      assert.deepEqual(await store.put([], { replace: true }), { outcome: 'stored', count: 0 });
+      const orders = new Set([{ id: 1n }, { id: 1n, petId: 7 }, { id: 3 }]).values();
       assert.deepEqual(await store.put(orders, { replace: true }), { outcome: 'stored', count: 2 });
       assert.deepEqual(await store.get(1n), { id: 1n, petId: 7n, status: 'pending' });
       assert.deepEqual(await listedIds(store), [1n, 2n, 3n]);
-    });
-
-    test('put accepts any iterable of orders, including an empty one', async (t) => {
-      const store = await stored(t);
-      const orders = new Set([{ id: 2n }, { id: 1n }]).values();
-      assert.deepEqual(await store.put(orders), { outcome: 'stored', count: 2 });
-      assert.deepEqual(await store.put([]), { outcome: 'stored', count: 0 });
-      assert.deepEqual(await listedIds(store), [1n, 2n]);
     });
 
     test('only a pending order can be shipped', async (t) => {
