@@ -3,7 +3,8 @@ import { spawnSync } from 'node:child_process';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
-import { openSqliteOrderStore } from 'store-orders/sqlite';
+import { openSqliteDatabase, openSqliteOrderStore } from 'store-orders/sqlite';
+import { textOf } from '../../orders/support/store-suite.js';
 import { root } from '../../support/root.js';
 import { temporaryFile } from '../../support/temporary-file.js';
 
@@ -12,7 +13,7 @@ function watchThreads(t: TestContext, onStart: (thread: Worker) => void): void {
   t.after(() => process.off('worker', onStart));
 }
 
-test('close ends one thread after the other, so that the last one removes the write-ahead log', async (t) => {
+test('close ends one thread after the other, so that the last one removes the write-ahead log; then every call is rejected', async (t) => {
   const events: string[] = [];
   watchThreads(t, (thread) => {
     const send = thread.postMessage.bind(thread);
@@ -27,29 +28,58 @@ test('close ends one thread after the other, so that the last one removes the wr
   await store.list();
   await store.close();
   assert.deepEqual(events, ['close', 'exit', 'close', 'exit']);
-});
-
-test('a store that was closed rejects every call', async () => {
-  const store = openSqliteOrderStore(temporaryFile());
-  await store.put([{ id: 1 }]);
-  await store.close();
   for (const call of [() => store.cancel(1n), () => store.get(1n), () => store.probe()]) {
-    await assert.rejects(call, { name: 'SqliteFileError', message: /: it is closed already$/ });
+    await assert.rejects(call, /^SqliteFileError: cannot (?:read|write) .+: it is closed already$/);
   }
 });
 
-test('after the writing thread has died, a probe tries to write', async (t) => {
+test('after the writing thread has failed or ended, a probe tries to write', async (t) => {
   const threads: Worker[] = [];
   watchThreads(t, (thread) => threads.push(thread));
-  const store = openSqliteOrderStore(temporaryFile());
+  const file = temporaryFile();
+  const store = openSqliteOrderStore(file);
   t.after(() => store.close());
+  await nextTurn();
+  assert.equal(threads.length, 1, 'the thread that reads has started already');
   await store.put([{ id: 1 }]);
-  const cancelled = store.cancel(1n);
-  threads.at(-1)?.terminate();
-  await assert.rejects(cancelled, { name: 'SqliteFileError', message: /: its worker thread ended$/ });
+  for (const [why, end] of [
+    ['failed: out of memory', () => threads.at(-1)?.emit('error', new Error('out of memory'))],
+    ['ended', () => threads.at(-1)?.terminate()],
+  ] as const) {
+    const message = `cannot write ${file}: its worker thread ${why}`;
+    const rejected = assert.rejects(store.cancel(1n), { name: 'SqliteFileError', kind: 'other', message });
+    end();
+    await rejected;
+  }
   assert.equal(threads.length, 2);
   await store.probe();
   assert.equal(threads.length, 3);
+});
+
+test('while another connection holds the write lock, reads do not wait; a write is late after 3 s, plus 1 ms for each record, and then every write until the lock is free', async (t) => {
+  const file = temporaryFile();
+  const store = openSqliteOrderStore(file);
+  t.after(() => store.close());
+  await store.put([{ id: 1 }]);
+  const other = openSqliteDatabase(file);
+  t.after(() => other.close());
+  other.exec('BEGIN IMMEDIATE');
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  let isLate = false;
+  const put = store.put([{ id: 2 }, { id: 3 }]).finally(() => (isLate = true));
+  await nextTurn();
+  t.mock.timers.tick(3_001);
+  assert.equal(await textOf(await store.list()), '[{"id":1}]');
+  assert.equal((await store.get(1n))?.status, 'pending');
+  assert.ok(!isLate);
+  t.mock.timers.tick(1);
+  const message = `cannot write ${file}: its disk has not responded in time; check the disk`;
+  for (const call of [() => put, () => store.cancel(1n)]) {
+    await assert.rejects(call, { name: 'SqliteFileError', kind: 'late', message });
+  }
+  other.exec('COMMIT');
+  while ((await store.cancel(1n).catch(({ kind }) => kind)) === 'late') await nextTurn();
+  assert.equal((await store.get(1n))?.status, 'cancelled');
 });
 
 test('calls that wait behind a long put are not late', async (t) => {
@@ -57,17 +87,15 @@ test('calls that wait behind a long put are not late', async (t) => {
   t.after(() => store.close());
   await store.put([{ id: -1 }]);
   t.mock.timers.enable({ apis: ['setTimeout'] });
-  const put = (first: number) => store.put(Array.from({ length: 50_000 }, (_, index) => ({ id: first + index })));
+  const put = (first: number) => store.put(Array.from({ length: 1_000 }, (_, index) => ({ id: first + index })));
   // During each put, the clock jumps: less than a put may take, and more than a cancel may take.
   // Both jumps together are more than a put may take.
   const first = put(0);
   await nextTurn();
-  // Meanwhile, the thread starts with the first put.
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);
-  const [second, cancelled] = [put(50_000), store.cancel(-1n)];
-  t.mock.timers.tick(40_000);
+  const [second, cancelled] = [put(1_000), store.cancel(-1n)];
+  t.mock.timers.tick(3_999);
   assert.equal((await first).outcome, 'stored');
-  t.mock.timers.tick(40_000);
+  t.mock.timers.tick(3_999);
   assert.equal((await second).outcome, 'stored');
   assert.equal(await cancelled, 'cancelled');
 });
