@@ -35,12 +35,12 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     await migrated?.finally(() => [first, second].map((client) => client.release()));
   });
 
-  test('if the table exists, the store needs no right to create tables', async () => {
+  test('if the table exists, the store needs no right to create tables or to change its version', async () => {
     const { pool, store } = await stored({ id: 1 });
     await pool.query('CREATE ROLE clerk LOGIN');
     const { rows } = await pool.query('SELECT current_schema() AS schema');
     await pool.query(`GRANT USAGE ON SCHEMA ${rows[0].schema} TO clerk;
-      GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA ${rows[0].schema} TO clerk`);
+      GRANT SELECT ON store_orders_schema TO clerk; GRANT SELECT, INSERT, UPDATE ON store_orders TO clerk`);
     const options = `${pool.options.options} -c role=clerk`;
     const clerk = createPostgresOrderStore(engine.pool({ options }));
     await clerk.migrate();
@@ -128,6 +128,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     ];
     for (const write of writes) {
       await write();
+      assert.deepEqual((await hasty.query('SHOW synchronous_commit')).rows, [{ synchronous_commit: 'off' }]);
       await engine.crash();
       await engine.start();
     }
@@ -152,25 +153,5 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     assert.equal(listed.length, EDGE_IDS.length + 2_001);
     assert.equal(await store.list(), listed);
     await sql.end();
-  });
-
-  test('when a long list fails, its database connection is closed, and nothing more is sent over it', async () => {
-    const asked: string[] = [];
-    const released: (boolean | undefined)[] = [];
-    const store = createPostgresOrderStore({
-      query: async () => ({ rows: [{ count: '2000', last: '1', text: '' }] }),
-      connect: async () => ({
-        async query({ text }: PostgresStatement) {
-          asked.push(text.split(' ')[0] ?? '');
-          if (text.startsWith('SELECT')) throw new Error('no answer');
-          return { rows: [] };
-        },
-        release: (destroy?: boolean) => released.push(destroy),
-      }),
-    });
-    const listed = await store.list();
-    assert.ok(Symbol.asyncIterator in listed);
-    await assert.rejects(listed[Symbol.asyncIterator]().next(), /no answer/);
-    assert.deepEqual([asked, released], [['BEGIN', 'SELECT'], [true]]);
   });
 });

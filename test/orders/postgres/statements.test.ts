@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
+import { createPostgresOrderStore, type PostgresRow, type PostgresStatement } from 'store-orders/postgres';
+import { importRecords } from '../../../dist/orders/postgres/import.js';
+
+const idsTo = (end: number) => Array.from({ length: end }, (_, id) => BigInt(id));
+
+/** Creates a pool whose queries the test resolves or rejects itself, and a store over this pool. */
+function heldPool() {
+  const asked: { values: unknown; resolve(answer: { rows: PostgresRow[] }): void; reject(error: Error): void }[] = [];
+  const query = ({ values }: PostgresStatement) =>
+    new Promise<{ rows: PostgresRow[] }>((resolve, reject) => void asked.push({ values, resolve, reject }));
+  return { store: createPostgresOrderStore({ query }), asked };
+}
+
+for (const code of ['ECONNRESET', 'EPIPE', undefined, '57P01', '57014', '08006', '53300', '58030', 'XX000']) {
+  test(`if the reply to several cancels is lost (${code}), all these cancels reject, and none is sent again`, async () => {
+    const { store, asked } = heldPool();
+    const outcomes = Promise.allSettled([store.cancel(1n), store.cancel(2n)]);
+    await setImmediate();
+    asked[0]?.reject(Object.assign(new Error('lost'), { code }));
+    assert.ok((await outcomes).every(({ status }) => status === 'rejected'));
+    await setImmediate();
+    assert.equal(asked.length, 1);
+  });
+}
+
+test('refused cancels that are sent again alone, in turn, leave no timer that keeps the process running', async () => {
+  const timers = () => process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length;
+  const before = timers();
+  const query = () => Promise.reject(Object.assign(new Error('refused'), { code: '23514' }));
+  const store = createPostgresOrderStore({ query });
+  const outcomes = await Promise.allSettled(idsTo(20).map((id) => store.cancel(id)));
+  assert.ok(outcomes.every(({ status }) => status === 'rejected'));
+  await setImmediate();
+  assert.equal(timers(), before);
+});
+
+test('a statement carries out at most 128 cancels, in ascending order of ids, and each order once', async () => {
+  const { store, asked } = heldPool();
+  const outcomes = [127n, ...idsTo(128).reverse()].map((id) => store.cancel(id));
+  await setImmediate();
+  asked[0]?.resolve({ rows: [] });
+  await outcomes[0];
+  await setImmediate();
+  await setImmediate();
+  asked[1]?.resolve({ rows: [] });
+  assert.deepEqual(new Set(await Promise.all(outcomes)), new Set(['not_found']));
+  assert.deepEqual([asked[0]?.values, asked[1]?.values], [[`{${idsTo(128).slice(1)}}`], ['0']]);
+});
+
+test('a cancel whose order stays locked is sent again every 50 ms, and rejects after 5 s', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  let nowMs = 0;
+  t.mock.method(performance, 'now', () => nowMs);
+  const query = t.mock.fn(async () => ({ rows: [{ id: '1', found: '0' }] }));
+  const message = 'order 1: another transaction has held a lock for more than 5 s';
+  const rejected = assert.rejects(createPostgresOrderStore({ query }).cancel(1n), { message });
+  for (; nowMs <= 5_000; nowMs += 50) {
+    for (let turn = 0; turn < 3; turn++) await setImmediate();
+    t.mock.timers.tick(50);
+  }
+  await rejected;
+  assert.equal(query.mock.callCount(), 101);
+});
+
+test('if the commit of an import fails, its outcome is unknown', async () => {
+  const cause = new Error('lost');
+  const query = async ({ text }: PostgresStatement) => (text === 'COMMIT' ? Promise.reject(cause) : { rows: [] });
+  async function* batches() {
+    yield [{ line: 1, record: { id: 1n, status: 'pending' } }];
+  }
+  const imported = await importRecords(async () => ({ query, release() {} }), batches(), false);
+  assert.deepEqual(imported, { outcome: 'unknown', cause });
+});
+
+for (const method of ['cancel', 'list'] as const) {
+  test(`calls of ${method} in one pass of the event loop share a statement, and calls during that statement share the next one`, async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const { store, asked } = heldPool();
+    const first = [store[method](1n), store[method](2n)];
+    await setImmediate();
+    const second = [store[method](1n)];
+    await setImmediate();
+    second.push(store[method](2n));
+    await setImmediate();
+    assert.equal(asked.length, 1);
+    asked[0]?.resolve({ rows: [] });
+    await Promise.all(first);
+    await setImmediate();
+    asked[1]?.resolve({ rows: [] });
+    await Promise.all(second);
+    await setImmediate();
+    assert.equal(asked.length, 2);
+  });
+
+  test(`a ${method} without a reply delays the next one by only 25 ms, and fails alone`, async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const { store, asked } = heldPool();
+    const lost = store[method](1n);
+    await setImmediate();
+    const next = store[method](2n);
+    t.mock.timers.tick(25);
+    await setImmediate();
+    asked[0]?.reject(new Error('lost'));
+    await assert.rejects(async () => lost, /lost/);
+    asked[1]?.resolve({ rows: [] });
+    await next;
+  });
+}
