@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { copyFileSync, readFileSync, renameSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { until } from '../support/until.js';
@@ -14,8 +14,10 @@ async function open(t: TestContext) {
   return { client, file, readiness, cancel, isLogged };
 }
 
-const REMOVED = /store-orders\.db was moved or removed while in use; put it back, or stop the server and restore/;
-const REPLACED = /store-orders\.db was replaced by another file while in use; restart the server to serve what is/;
+const REMOVED =
+  /store-orders\.db was moved or removed while in use; put it back, or stop the server and restore a backup$/;
+const REPLACED =
+  /store-orders\.db was replaced by another file while in use; restart the server to serve what is there now$/;
 
 test('while the database file is moved away, the server neither writes to it nor lists its orders', async (t) => {
   const { client, file, readiness, cancel, isLogged } = await open(t);
@@ -29,30 +31,30 @@ test('while the database file is moved away, the server neither writes to it nor
   assert.deepEqual([await cancel(), (await client.list()).status], [204, 200]);
 });
 
-test('after the database file is removed, cancels get 503, and the log reports the removal even without requests', async (t) => {
-  const { file, readiness, cancel, isLogged } = await open(t);
-  rmSync(file());
-  await until(() => isLogged(REMOVED));
-  assert.equal(await cancel(), 503);
-  assert.deepEqual(await readiness(), [503, 'unavailable']);
-});
+for (const [what, change, says] of [
+  ['removed', (file: string) => rmSync(file), REMOVED],
+  ['replaced by another', replace, REPLACED],
+  ['without its write-ahead log', (file: string) => rmSync(`${file}-wal`), /store-orders\.db-wal was moved or removed/],
+  [
+    'without the index of its log',
+    (file: string) => rmSync(`${file}-shm`),
+    /store-orders\.db-shm was moved or removed/,
+  ],
+] as const) {
+  test(`once the database file is ${what}, the log reports it even without requests, and neither cancels nor lists are served`, async (t) => {
+    const { client, file, readiness, cancel, isLogged } = await open(t);
+    change(file());
+    await until(() => isLogged(says));
+    assert.equal(await cancel(), 503);
+    assert.deepEqual(await readiness(), [503, 'unavailable']);
+    await until(async () => (await client.list()).status === 503);
+  });
+}
 
-test('after the database file is replaced by another, the server no longer serves the list that it has in memory', async (t) => {
-  const { client, file, readiness, cancel, isLogged } = await open(t);
-  copyFileSync(file(), file('.copy'));
-  renameSync(file('.copy'), file());
-  assert.equal(await cancel(), 503);
-  assert.deepEqual(await readiness(), [503, 'unavailable']);
-  await until(async () => (await client.list()).status === 503);
-  await until(() => isLogged(REPLACED));
-});
-
-test('soon after the write-ahead log is removed, cancels get 503', async (t) => {
-  const { file, readiness, cancel } = await open(t);
-  unlinkSync(file('-wal'));
-  await until(async () => (await cancel()) === 503);
-  assert.deepEqual(await readiness(), [503, 'unavailable']);
-});
+function replace(file: string): void {
+  copyFileSync(file, `${file}.copy`);
+  renameSync(`${file}.copy`, file);
+}
 
 test('a damaged page leads to a 503 rather than a truncated list, and /readyz and the log report it', async (t) => {
   const { orders, client, readiness, isLogged } = await serving(t, 5_000);
@@ -65,6 +67,6 @@ test('a damaged page leads to a 503 rather than a truncated list, and /readyz an
   assert.deepEqual([status, headers['retry-after']], [503, '1']);
   assert.deepEqual(await readiness(), [503, 'unavailable']);
   const damaged =
-    /^store-orders\.db is damaged: .+; stop the server, keep a copy of the file and its -wal file, then run db restore /;
+    /^store-orders\.db is damaged: .+; stop the server, keep a copy of the file and its -wal file, then run db restore with a sound backup$/;
   await until(() => isLogged(damaged));
 });

@@ -40,6 +40,10 @@ describe('the program with a PostgreSQL database', { skip: missingEngine }, asyn
       await failure(command, input),
       'stdin:1: the id 9007199254740993 is already stored; use --replace to overwrite it; nothing was imported',
     );
+    assert.equal(
+      await failure(`${command} --replace`, `${input}\n{"id":-1}\n{"id":5}`),
+      'stdin:4: the id -1 is already on line 3; nothing was imported',
+    );
     await output(`${command} --replace`, input);
     assert.equal(await output('orders export'), `${orders.join('\n')}\n`);
     assert.equal(await output('orders show 9007199254740993 --json'), `${orders[2]}\n`);
