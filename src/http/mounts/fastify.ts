@@ -59,7 +59,7 @@ const UNLISTED = { schema: { hide: true } };
  * ```
  */
 export function fastifyPlugin(service: OrderService): (app: FastifyInstanceLike) => Promise<void> {
-  checkMethods('service', service, ['respond', 'owns']);
+  checkMethods('service', service, ['respond']);
   return async (app) => {
     const { prefix } = app;
     if (!service.basePath.startsWith(prefix)) {

@@ -20,6 +20,6 @@ export function toResponse({ status, headers, body }: Reply): Response {
   const workersOptions = fields.has('Content-Encoding') && { encodeBody: 'manual' };
   const isWhole = body === undefined || typeof body === 'string' || body instanceof Uint8Array;
   // `new Response` throws for a 204 with any body but `null`.
-  const content = isWhole ? (body ?? null) : ReadableStream.from(body);
+  const content = isWhole ? body : ReadableStream.from(body);
   return new Response(content, { status, headers: fields, ...workersOptions });
 }

@@ -42,7 +42,7 @@ export function send(response: NodeResponse, reply: Reply): void | Promise<void>
       response.statusCode = 500;
     });
   } else if (typeof body !== 'string') response.end(body);
-  else if (isConnected(response) && !Object.hasOwn(response, 'write') && !Object.hasOwn(response, 'end')) {
+  else if (isConnected(response) && !Object.hasOwn(response, 'end')) {
     endWith(response, body);
   } else response.end(body, 'latin1');
   // The operating system has already taken most responses, so they need no timeout.

@@ -27,7 +27,7 @@ export function attachTo<S extends Server>(
   service: OrderService,
   clientAddress: (request: IncomingMessage) => string | undefined,
 ): S {
-  checkMethods('server', server, ['on', 'emit']);
+  checkMethods('server', server, ['on']);
   // Node.js reads both options for each new connection, so they can be set on an existing server.
   Object.assign(server, { requireHostHeader: false, httpAllowHalfOpen: true });
   server.on('checkExpectation', (request, response) => void server.emit('request', request, response));

@@ -1,5 +1,6 @@
 import type { FrontDoor, OpenPath } from '../../http/front-door.js';
-import type { OrderService, Reply } from '../../http/index.js';
+import { after } from '../../http/host-call.js';
+import type { OrderService } from '../../http/index.js';
 import { isOrigin } from '../config/urls.js';
 
 /** The header field that lists the fields which a page of another origin may read. */
@@ -54,8 +55,7 @@ export function withCors(service: OrderService, door: FrontDoor, origins: readon
         allowed !== undefined && isPreflight
           ? door.serve(head, clientAddress, PREFLIGHT)
           : service.respond(head, clientAddress);
-      const withFields = (settled: Reply): Reply => ({ ...settled, headers: [...settled.headers, ...fields] });
-      return reply instanceof Promise ? reply.then(withFields) : withFields(reply);
+      return after(reply, (settled) => ({ ...settled, headers: [...settled.headers, ...fields] }));
     },
   };
 }
@@ -69,7 +69,7 @@ export function checkOrigins(origins: readonly string[]): void {
 
 function fieldOf(rawHeaders: readonly string[], name: string): string | undefined {
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
-    if (rawHeaders[i]?.length === name.length && rawHeaders[i]?.toLowerCase() === name) return rawHeaders[i + 1];
+    if (rawHeaders[i]?.toLowerCase() === name) return rawHeaders[i + 1];
   }
   return undefined;
 }
