@@ -34,11 +34,10 @@ export function createConnections({ most, mostPerAddress, idleMs }: ConnectionLi
   /** Both maps are ordered, oldest first. */
   const open = new Map<Socket, Connection>();
   const byAddress = new Map<string, Set<Connection>>();
-  let sweepTimer: NodeJS.Timeout | undefined;
+  setInterval(sweep, idleMs).unref();
 
   function forget(connection: Connection): void {
-    if (!open.delete(connection.socket)) return;
-    if (open.size === 0) sweepTimer = void clearInterval(sweepTimer);
+    open.delete(connection.socket);
     const neighbours = byAddress.get(connection.address);
     neighbours?.delete(connection);
     if (neighbours?.size === 0) byAddress.delete(connection.address);
@@ -96,7 +95,6 @@ export function createConnections({ most, mostPerAddress, idleMs }: ConnectionLi
       const connection: Connection = { socket, address, newest: undefined, swept: undefined, hasKey: undefined };
       open.set(socket, connection);
       byAddress.set(address, neighbours.add(connection));
-      sweepTimer ??= setInterval(sweep, idleMs).unref();
       socket.once('close', () => forget(connection));
     },
 

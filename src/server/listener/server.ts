@@ -130,12 +130,11 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
     // The `close` of node:http would also destroy connections whose response is complete but not
     // sent.
     NetServer.prototype.close.call(server);
-    const cutOff = setTimeout(connections.destroyAll, graceMs);
+    setTimeout(connections.destroyAll, graceMs).unref();
     connections.closeAll(LINGER_MS);
     await closed;
     // Stops node:http's check for slow connections. All connections are already closed.
     server.close();
-    clearTimeout(cutOff);
     await orders.close();
   }
 
