@@ -68,15 +68,15 @@ export function createLog(stream: LogStream, isReadable: boolean, commonFields: 
     }
     const entry = { time: new Date().toISOString(), level, event, ...commonFields, ...fields };
     const line = `${escapeNonAscii(serialize(entry))}\n`;
-    const last = batches.pop() ?? '';
-    if (last.length + line.length <= batchBytes || last === '') batches.push(last + line);
-    else batches.push(last, line);
+    const last = batches.at(-1);
+    if (last === undefined || last.length + line.length > batchBytes) batches.push(line);
+    else batches[batches.length - 1] = last + line;
     writeSoon();
   }
 
   function writeSoon(): void {
     if (batches.length > 1) flush();
-    else if (batches.length > 0) flushTimer ??= setTimeout(flush, WAIT_MS);
+    else flushTimer ??= setTimeout(flush, WAIT_MS);
   }
 
   function flush(): void {

@@ -10,5 +10,5 @@ export function onReplies(listener: (message: ReplyMessage) => void): void {
 }
 
 function isReplyMessage(message: unknown): message is ReplyMessage {
-  return typeof message === 'object' && message !== null && 'status' in message && 'durationMs' in message;
+  return message instanceof Object;
 }
