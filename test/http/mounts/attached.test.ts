@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type RequestListener } from 'node:http';
 import { suite, type TestContext, test } from 'node:test';
 import type { ErrorCode, RateLimiter } from 'store-orders';
 import { nodeHandler } from 'store-orders/handler';
@@ -29,6 +29,7 @@ const REFUSED: readonly (readonly [code: ErrorCode, request: string])[] = [
   ['missing_api_key', lines('CONNECT orders.test:443 HTTP/1.1', 'Host: orders.test:443')],
   ['route_not_found', lines('CONNECT a:443 HTTP/1.1', 'Host: a', AUTHORIZATION)],
   ['method_not_implemented', lines(`BREW ${ORDERS} HTTP/1.1`, 'Host: a', AUTHORIZATION)],
+  ['method_not_implemented', `\r\n${lines(`BREW ${ORDERS} HTTP/1.1`, 'Host: a')}`],
   ['method_not_implemented', lines(`LOCK ${ORDERS} HTTP/1.1`, 'Host: a', AUTHORIZATION, CLOSE)],
   ['bad_request', lines(`GET ${ORDERS} HTTP/1.1`, AUTHORIZATION)],
   ['bad_request', lines(`GET ${ORDERS} HTTP/2.0`, 'Host: a', AUTHORIZATION)],
@@ -204,10 +205,21 @@ test('a list whose request is followed by a CONNECT is sent to its end, unless t
   }
 });
 
-test('a route of the host that reads malformed content gets no further, and the service responds with 400', async (t) => {
-  const { service } = createShop();
-  const port = await serve(t, nodeHandler(service).attach(createServer((request) => void request.resume())));
-  await expectRefusal(port, 'bad_request', `${lines('POST / HTTP/1.1', 'Host: a', CHUNKED)}NOT A SIZE\r\n`);
+test('a route of the host that reads malformed content gets no further; the service responds with 400 unless the route has begun to respond or reads late', {
+  timeout: 60_000,
+}, async (t) => {
+  const times = { requestTimeout: 100, headersTimeout: 100, connectionsCheckingInterval: 20 };
+  const { attach } = nodeHandler(createShop().service);
+  const start = (route: RequestListener) => serve(t, attach(createServer(times, route)));
+  const malformed = `${lines('POST / HTTP/1.1', 'Host: a', CHUNKED)}NOT A SIZE\r\n`;
+  await expectRefusal(await start((request) => void request.resume()), 'bad_request', malformed);
+  const begun = await start((request, response) => {
+    response.flushHeaders();
+    request.resume();
+  });
+  assert.match(await readText(open(begun, malformed)), /^HTTP\/1\.1 200 OK\r\n(?:.+\r\n)*\r\n$/);
+  const late = await start((request) => void setTimeout(() => request.resume(), 20));
+  assert.equal(await readText(open(late, malformed)), '');
 });
 
 test('a connection that the client resets is closed without a charge, and the server keeps running', async (t) => {

@@ -114,6 +114,22 @@ test('the handler has three parameters, returns nothing when it is called with n
   assert.deepEqual([response.status, results], [200, [undefined]]);
 });
 
+test('head and body of a text are one write to the socket', async (t) => {
+  const writes: string[] = [];
+  const server = createServer(nodeHandler(createShop().service));
+  server.on('connection', (socket) => {
+    const { write } = socket;
+    Object.assign(socket, {
+      write(...args: [string]) {
+        writes.push(args[0]);
+        return write.apply(socket, args);
+      },
+    });
+  });
+  const { text } = await askNode({ agent, port: await serve(t, server) }, 'DELETE', `${ORDERS}/2`, [KEY]);
+  assert.deepEqual([writes.length, writes[0]?.slice(-text.length)], [1, text]);
+});
+
 test('functions of the response that middleware has replaced are called, without an array of headers', async (t) => {
   const handle = nodeHandler(createShop().service);
   const calls: unknown[][] = [];

@@ -108,7 +108,11 @@ const late = 'koaMiddleware: pipelined lists end even if the host calls the serv
 test(late, { timeout: 60_000 }, async (t) => {
   const { service, counts } = createEndless();
   const { promise: passed, resolve: pass } = createDeferred();
-  const app = new Koa().use((_ctx, next) => passed.then(next)).use(koaMiddleware(service));
+  const destroyed: unknown[] = [];
+  const app = new Koa().use((ctx, next) =>
+    passed.then(next).then(() => void destroyed.push(Object(ctx.body).destroyed)),
+  );
+  app.use(koaMiddleware(service));
   const closed: Promise<unknown>[] = [];
   const server = createServer(app.callback());
   server.on('request', ({ socket }) => closed.push(new Promise((resolve) => socket.once('close', resolve))));
@@ -119,7 +123,7 @@ test(late, { timeout: 60_000 }, async (t) => {
   pass();
   await until(() => counts.started === 2);
   await service.close();
-  assert.equal(counts.ended, 2);
+  assert.deepEqual([counts.ended, destroyed], [2, [true, true]]);
 });
 
 const addressPlan = createPlan({ name: 'address', partition: 'address', policies: [perMinute(1)] });

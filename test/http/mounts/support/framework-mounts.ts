@@ -8,11 +8,13 @@ import { koaMiddleware } from 'store-orders/koa';
 import { listening, type Mount, OF_THE_HOST } from './mount.js';
 import { overHttp2 } from './tls-fetch.js';
 
-export function koaApp(service: OrderService, proxy: boolean): Koa {
+export function koaApp(service: OrderService, proxy: boolean, prefix = ''): Koa {
   const app = new Koa({ proxy, maxIpsCount: 1 });
   app.silent = true;
   app.use(async (ctx, next) => {
     ctx.vary('Origin');
+    // As koa-mount rewrites it.
+    ctx.path = ctx.path.replace(prefix, '');
     await next();
     ctx.set('X-Host', 'yes');
   });
@@ -68,7 +70,7 @@ export const frameworkMounts: readonly Mount[] = [
   {
     name: 'Koa 3',
     trustsProxy: true,
-    open: (service) => listening(createServer(koaApp(service, true).callback())),
+    open: (service, prefix) => listening(createServer(koaApp(service, true, prefix).callback())),
   },
   {
     name: 'Koa 3 over HTTP/2',
