@@ -5,13 +5,15 @@ import { createDeferred, until } from '../../support/until.js';
 import { connectFrom, KEYED, KEYLESS } from './support/client.js';
 import { listen } from './support/order-server.js';
 
+const US = { id: 'us', plan: PLANS.business };
+
 test('at its limit of connections, the oldest keyless connection of an address gives way to a new one', async (t) => {
   const { port } = await listen(t, { maxConnectionsPerAddress: 3 });
   const customer = await connectFrom(port);
   assert.equal(await customer.ask(KEYED), '200');
   const [silent, stranger] = [await connectFrom(port), await connectFrom(port)];
   assert.equal(await stranger.ask(KEYLESS), '401');
-  const [first, second] = [await connectFrom(port), await connectFrom(port)];
+  const [first, second] = await Promise.all([connectFrom(port), connectFrom(port)]);
   await until(() => silent.isClosed() && stranger.isClosed());
   for (const client of [customer, first, second]) assert.equal(await client.ask(KEYED), '200');
   const oneTooMany = await connectFrom(port);
@@ -28,7 +30,6 @@ test('at its limit of connections, the oldest keyless connection of an address g
 
 test('a customer is not keyless while its key is looked up, nor if the look-up fails, nor if the process has not seen its key before', async (t) => {
   const lookUp = createDeferred();
-  const us = { id: 'us', plan: PLANS.business };
   let asked = 0;
   let isDown = false;
   const { port } = await listen(t, {
@@ -38,7 +39,7 @@ test('a customer is not keyless while its key is looked up, nor if the look-up f
       asked++;
       await lookUp.promise;
       if (isDown) throw new Error('down');
-      return apiKey === 'ours' ? us : undefined;
+      return apiKey === 'ours' ? US : undefined;
     },
   });
   const customers = [await connectFrom(port), await connectFrom(port)];
@@ -55,10 +56,12 @@ test('a customer is not keyless while its key is looked up, nor if the look-up f
   assert.ok(customers.every((customer) => !customer.isClosed()));
 });
 
-test('a connection that sends nothing but line breaks after a response is closed', async (t) => {
+test('a connection that sends nothing but line breaks after a response is closed, but not while a response is pending', async (t) => {
   mock.timers.enable({ apis: ['setInterval'] });
   t.after(() => mock.timers.reset());
-  const { port } = await listen(t);
+  const { promise: lookedUp, resolve: lookUp } = createDeferred<typeof US>();
+  const { port } = await listen(t, { authenticate: (apiKey) => (apiKey === 'ours' ? US : lookedUp) });
+  const pending = (await connectFrom(port)).ask(KEYED.replace('ours', 'slow'));
   const [idle, busy] = [await connectFrom(port), await connectFrom(port)];
   for (const { ask } of [idle, busy]) assert.equal(await ask(KEYLESS), '401');
   // 15 s of idle time, and 10 s in which a request may arrive.
@@ -69,6 +72,8 @@ test('a connection that sends nothing but line breaks after a response is closed
   mock.timers.tick(25_000);
   await until(() => idle.isClosed());
   assert.equal(await busy.ask(KEYED), '200');
+  lookUp(US);
+  assert.equal(await pending, '200');
 });
 
 test('an address may open any number of connections if the server trusts a proxy, or if the limit is 0', async (t) => {
@@ -81,13 +86,13 @@ test('an address may open any number of connections if the server trusts a proxy
   }
 });
 
-test('idle connections stay open for 15 s, or for 65 s behind a trusted proxy', async (t) => {
+test('idle connections stay open for 15 s, or for 65 s behind a trusted proxy, and stalled ones for 120 s', async (t) => {
   for (const [trustProxy, seconds] of [
     [0, 15],
     [1, 65],
   ] as const) {
     const { server, origin } = await listen(t, { trustProxy });
-    assert.equal(server.keepAliveTimeout, seconds * 1_000);
+    assert.deepEqual([server.keepAliveTimeout, server.timeout], [seconds * 1_000, 120_000]);
     assert.equal((await fetch(`${origin}/healthz`)).headers.get('keep-alive'), `timeout=${seconds}`);
   }
 });
