@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { setImmediate } from 'node:timers';
 import { nodeHandler, type OrderService } from '../http/index.js';
@@ -70,9 +71,7 @@ export function createTransports(
           else void answerWithFault(fault, request, response);
         }),
       );
-      await new Promise<void>((resolve, reject) => {
-        server.once('error', reject).listen(0, '127.0.0.1', resolve);
-      });
+      await once(server.listen(0, '127.0.0.1'), 'listening');
       const address = server.address();
       return {
         url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}${service.basePath}`,

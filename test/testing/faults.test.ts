@@ -4,10 +4,12 @@ import { setImmediate } from 'node:timers/promises';
 import { createTestService, type TestServiceOptions } from 'store-orders/testing';
 
 const ORDERS = [{ id: 1 }, { id: 2 }];
-const FAILED = { name: 'TypeError', message: 'fetch failed' };
 
 for (const way of ['its fetch', 'its own HTTP server'] as const) {
   suite(`a test service reached by ${way}`, () => {
+    const cause = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
+    const failed = { name: 'TypeError', message: 'fetch failed', ...(way === 'its fetch' && { cause }) };
+
     async function opened(t: TestContext, options?: TestServiceOptions) {
       const service = createTestService({ orders: ORDERS, ...options });
       let { url, fetch } = service;
@@ -39,25 +41,28 @@ for (const way of ['its fetch', 'its own HTTP server'] as const) {
     test('failNext makes the next requests that reach the store fail, in the given order', async (t) => {
       const { failNext, list, cancel, store, remaining } = await opened(t, { basePath: '/shop/v2' });
       failNext(503, 500);
-      failNext(500, 500);
+      failNext(500, 500, 503);
       const withoutKey = () => list({ headers: {} });
-      const answers = [await list(), await list(), await withoutKey(), await cancel(1), await cancel(1), await list()];
+      const answers = [await list(), await list(), await withoutKey()];
+      answers.push(await cancel(1), await cancel(1), await cancel(1), await list(), await withoutKey());
       assert.deepEqual(
         answers.map(({ status }) => status),
-        [503, 500, 401, 500, 204, 200],
+        [503, 500, 401, 500, 503, 204, 200, 401],
       );
       assert.equal(answers[0]?.headers.get('Retry-After'), '1');
       assert.match((await answers[1]?.text()) ?? '', /"code":"internal_error"/);
-      assert.equal(remaining(), 55, 'failed requests are charged too');
+      assert.equal(remaining(), 54, 'failed requests are charged too');
+      const left = [answers[2], answers[7]].map((answer) => Number(answer?.headers.get('X-RateLimit-Remaining')));
+      assert.deepEqual(left, [599, 598], 'the address is charged too');
       assert.equal(store.get(1n)?.status, 'cancelled');
     });
 
     test('request_lost leaves the order pending; response_lost rejects although the order was cancelled', async (t) => {
       const { failNext, cancel, store } = await opened(t);
       failNext('request_lost', 'response_lost');
-      await assert.rejects(cancel(1), FAILED);
+      await assert.rejects(cancel(1), failed);
       assert.equal(store.get(1n)?.status, 'pending');
-      await assert.rejects(cancel(1), FAILED);
+      await assert.rejects(cancel(1), failed);
       assert.equal(store.get(1n)?.status, 'cancelled');
       assert.equal((await cancel(1)).status, 409);
     });
@@ -72,7 +77,7 @@ for (const way of ['its fetch', 'its own HTTP server'] as const) {
         await assert.rejects(torn.text(), { name: 'TypeError', message: 'terminated' });
       }
       failNext('response_torn');
-      await assert.rejects(cancel(1), FAILED);
+      await assert.rejects(cancel(1), failed);
       assert.equal(store.get(1n)?.status, 'cancelled');
       assert.equal(JSON.parse(await (await list()).text()).length, 3_000);
     });
@@ -125,9 +130,17 @@ test('response_torn sends half of the response body', async () => {
 
 test('failNext throws if one of the given faults is unknown, and adds none of the others', async () => {
   const { failNext, fetch, url, apiKey } = createTestService();
-  for (const fault of [404, 'lost', undefined, {}, { delayMs: -1 }, { delayMs: '5' }, { delayMs: 0.5 }]) {
-    assert.throws(() => Reflect.apply(failNext, undefined, [503, fault]), { name: 'TypeError', message: /^fault: / });
+  const unknown = "fault: expected 500, 503, 'request_lost', 'response_lost', 'response_torn' or { delayMs }";
+  const delay = 'fault: expected delayMs in whole milliseconds from 0 up';
+  for (const [message, ...faults] of [
+    [unknown, 404, 'lost', undefined, null, {}],
+    [delay, { delayMs: -1 }, { delayMs: '5' }, { delayMs: 0.5 }],
+  ]) {
+    for (const fault of faults) {
+      assert.throws(() => Reflect.apply(failNext, undefined, [503, fault]), { name: 'TypeError', message });
+    }
   }
+  failNext({ delayMs: 0 });
   const headers = { Authorization: `Bearer ${apiKey}` };
   assert.equal((await fetch(`${url}/store/orders`, { headers })).status, 200);
 });
