@@ -140,7 +140,8 @@ export function orderStoreSuite(open: OpenOrderStore): TestCase[] {
   });
 
   for (const [status, outcome, next] of OUTCOMES) {
-    addCase(`reports a cancel of a ${status} order as ${outcome}`, [{ id: 1n, status }, { id: 2n }], async (store) => {
+    const orders = [{ id: 1n, status }, { id: 2n }];
+    addCase(`reports a cancel of an order that is ${status} as ${outcome}`, orders, async (store) => {
       assert.equal(await store.cancel(1n), outcome);
       assert.equal(await store.cancel(1n), next);
       assert.equal(await store.cancel(2n), 'cancelled');

@@ -8,11 +8,12 @@ export async function failures(cases: readonly TestCase[]): Promise<string[]> {
   return failed;
 }
 
-/** Asserts that a case whose name matches fails. */
-export async function assertFails(cases: readonly TestCase[], expected: RegExp): Promise<void> {
-  const failed = await failures(cases);
-  assert.ok(
-    failed.some((name) => expected.test(name)),
-    `failed: ${failed.join('; ')}`,
+/** Asserts that the cases whose names match fail. */
+export async function assertFail(cases: readonly TestCase[], expected: RegExp): Promise<void> {
+  const named = cases.filter(({ name }) => expected.test(name));
+  assert.ok(named.length > 0, `no case is named ${expected}`);
+  assert.deepEqual(
+    await failures(named),
+    named.map(({ name }) => name),
   );
 }

@@ -42,9 +42,6 @@ export const changingFields = (change: (fields: Headers, exchange: Exchange) => 
     return changed;
   });
 
-export const replacing = (status: number, replace: (response: Response) => Response): Break =>
-  changingResponses(({ response }) => (response.status === status ? replace(response) : response));
-
 export const changingLists = (change: (text: string, service: TestService) => string): Break =>
   changingResponses(async ({ request, response, service }) =>
     request.method === 'GET' && response.status === 200
@@ -57,22 +54,6 @@ export const changingField = (name: string, change: (value: string, exchange: Ex
   changingFields((fields, exchange) => {
     const value = fields.get(name);
     if (value !== null) fields.set(name, change(value, exchange));
-  });
-
-interface ErrorObject {
-  readonly status: number;
-  readonly code: string;
-  readonly message: string;
-}
-
-/** Changes the Error objects, and the status of their responses with them. */
-export const changingErrors = (change: (error: ErrorObject, exchange: Exchange) => ErrorObject): Break =>
-  changingResponses(async (exchange) => {
-    const { response } = exchange;
-    if (response.status < 400 || exchange.request.method === 'HEAD') return response;
-    const sent: ErrorObject = JSON.parse(await response.text());
-    const error = change(sent, exchange);
-    return Response.json(error, { status: error.status, headers: response.headers });
   });
 
 /** Broken servers by what they do wrong, each with audits that it must fail. */
