@@ -4,6 +4,7 @@ import { describe, type TestContext, test } from 'node:test';
 import pg from 'pg';
 import { createMemoryLimiter } from 'store-orders/limiter';
 import { createOrderServer } from 'store-orders/server';
+import { openServerStorage } from '../../../dist/server/storage/open.js';
 import { openPostgresStorage } from '../../../dist/server/storage/postgres.js';
 import { createDatabase } from '../../databases/postgres/support/database.js';
 import { listenOnFreePort } from '../../support/listen.js';
@@ -19,7 +20,7 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
   /** Creates a server over a new database, as `serve` does. */
   async function serve(t: TestContext) {
     const url = await createDatabase(engine);
-    const open = await openPostgresStorage(url, { create: true, limitsStatementTime: true });
+    const open = await openServerStorage({ db: '', databaseUrl: url });
     assert.ok(open.ok);
     const { storage } = open;
     const server = createOrderServer({
@@ -100,6 +101,8 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
     const url = await createDatabase(engine);
     const options = { cwd: temporaryDirectory(), env: { DATABASE_URL: url } };
     const server = await startServer(t, options, '--redis-url', 'redis://127.0.0.1:1');
+    const advice = 'has no API keys. Create one: store-orders keys create --plan free\n';
+    assert.equal(server.stderr(), `${server.log().at(-1)?.['db']} ${advice}`);
     assert.equal((await fetch(new URL('/readyz', server.url))).status, 200);
     const client = await connect(url);
     const { rows } = await client.query("SELECT pid FROM pg_stat_activity WHERE application_name = 'store-orders'");
