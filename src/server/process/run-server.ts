@@ -27,10 +27,7 @@ export async function runServer(
 ): Promise<CommandResult> {
   const { host, port, metricsPort } = settings;
   let hasServed = false;
-  const cleanUps: (() => unknown)[] = [
-    // If the server fails before it has served, the database that it has created is removed.
-    () => (hasServed ? closeStorage() : discard(storage)),
-  ];
+  const cleanUps: (() => unknown)[] = [closeStorage];
 
   onReplies((message) => {
     if (settings.log !== 'events' || message.error !== undefined) log.request(message);
@@ -38,7 +35,8 @@ export async function runServer(
 
   async function closeStorage(): Promise<void> {
     try {
-      await storage.close();
+      // If the server fails before it has served, the database that it has created is removed.
+      await (hasServed ? storage.close() : discard(storage));
     } catch (error) {
       log.error('database not closed', { error: messageOf(error) });
       // Node.js would not exit while a thread waits for a disk.
@@ -106,15 +104,11 @@ export async function runServer(
     await drained;
   }
 
-  const failedBy = (error: unknown) => failed(messageOf(error));
-  let result = await serve().then((): CommandResult => ({ outcome: 'done' }), failedBy);
-  for (const cleanUp of cleanUps.reverse()) {
-    try {
-      await cleanUp();
-    } catch (error) {
-      result = failedBy(error);
-    }
-  }
+  const result = await serve().then(
+    (): CommandResult => ({ outcome: 'done' }),
+    (error) => failed(messageOf(error)),
+  );
+  for (const cleanUp of cleanUps.reverse()) await cleanUp();
   if (result.outcome === 'done') lifecycle.report('stopped');
   return result;
 }
