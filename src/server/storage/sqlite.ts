@@ -98,16 +98,13 @@ function openHere(file: string, isNew: boolean): SqliteStorage {
 }
 
 function openInWorkers(name: string, isNew: boolean): ServerStorage {
-  const bytes = statSync(name).size;
   let unlock: (() => void) | undefined;
 
   function check(): void {
-    if (bytes > 0) {
-      withUnmigratedFile(name, ({ database }) => {
-        // SQLite may read a damaged page without an error, and the list would be wrong.
-        if (bytes <= LARGEST_CHECKED_BYTES) checkIntegrity(database, name);
-      });
-    }
+    withUnmigratedFile(name, ({ database }) => {
+      // SQLite may read a damaged page without an error, and the list would be wrong.
+      if (statSync(name).size <= LARGEST_CHECKED_BYTES) checkIntegrity(database, name);
+    });
     // Resolves symbolic links, so that all names of a file share one lock. The lock comes after the
     // other checks, because it creates a file, which must not be left beside a file of others.
     unlock = lockForServer(realpathSync(name));
@@ -154,6 +151,6 @@ function removeFiles(file: string): void {
   // A database in memory has no files. A file of this name belongs to somebody else.
   if (file === IN_MEMORY) return;
   for (const name of ['', '-wal', '-shm', LOCK_SUFFIX].map((suffix) => file + suffix)) {
-    if (statSync(name, { throwIfNoEntry: false })?.isFile()) rmSync(name, { force: true });
+    if (statSync(name, { throwIfNoEntry: false })?.isFile()) rmSync(name);
   }
 }
