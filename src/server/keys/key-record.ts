@@ -29,5 +29,5 @@ export function readKeyRecord(row: Readonly<Record<string, unknown>>): KeyRecord
 }
 
 function numberOf(value: unknown): number | undefined {
-  return value === null || value === undefined ? undefined : Number(value);
+  return value === null ? undefined : Number(value);
 }

@@ -106,9 +106,7 @@ export function createKeyRing(
     const start = nowMs();
     const other = lookUps.get(apiKey);
     if (other !== undefined && start - other.start < TRUSTED_MS) return other.result;
-    const result = find(apiKey, start).finally(() => {
-      if (lookUps.get(apiKey)?.result === result) lookUps.delete(apiKey);
-    });
+    const result = find(apiKey, start).finally(() => lookUps.delete(apiKey));
     lookUps.set(apiKey, { start, result });
     return result;
   }

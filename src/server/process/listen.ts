@@ -17,7 +17,7 @@ export async function listen(server: Server, { host, port, flag }: Place): Promi
   // The old socket is removed before `listen`, not after a failure. A worker that called `listen`
   // twice would not share its socket with the others, because the cluster module counts the calls.
   // If the old socket cannot be removed, `listen` reports that it is in use.
-  if (isSocket && (await isLeftOver(port))) await rm(port, { force: true }).catch(() => {});
+  if (isSocket && (await isLeftOver(port))) await rm(port).catch(() => {});
   try {
     await once(server.listen(isSocket ? { path: port } : { host, port }), 'listening');
   } catch (error) {

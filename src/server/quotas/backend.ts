@@ -52,7 +52,7 @@ async function countInMemory(quotas: SavedQuotas | undefined, log: Log): Promise
     failure = error;
   }
 
-  const saveTimer = setInterval(save, SAVE_EVERY_MS).unref();
+  const saveTimer = setInterval(save, SAVE_EVERY_MS);
   return {
     limiter,
     state: () => 'ok',

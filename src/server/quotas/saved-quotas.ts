@@ -18,7 +18,7 @@ const stateSchema = v.pipe(
     buckets: v.array(
       v.object({
         name: v.string(),
-        refill: v.picklist(['interval', 'continuous']),
+        refill: v.literal('interval'),
         ...v.entriesFromList(['windowMs', 'taken', 'atMs'], integerSchema),
       }),
     ),

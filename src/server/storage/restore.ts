@@ -1,5 +1,4 @@
 import { existsSync, realpathSync, rmSync } from 'node:fs';
-import { resolve } from 'node:path';
 import { prepare } from '../../databases/sqlite/database.js';
 import { openSqliteDatabase } from '../../databases/sqlite/driver.js';
 import { failureOf, isResult } from '../../databases/sqlite/failure.js';
@@ -16,7 +15,7 @@ import { lockForServer } from './server-lock.js';
 export function restore(backup: string, file: string): CommandResult {
   if (!existsSync(backup)) return failed(`there is no backup ${backup}`);
   // Replaces the file to which a symbolic link points, not the link.
-  const target = existsSync(file) ? realpathSync(file) : resolve(file);
+  const target = existsSync(file) ? realpathSync(file) : file;
   if (realpathSync(backup) === target) return failed(`${backup} is the database itself; move it to another name first`);
   checkKind(target);
   const unlock = lockForServer(target);
