@@ -4,12 +4,23 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { createManualClock } from 'store-orders/testing';
 import { createApiKey, isApiKey } from '../../../dist/server/keys/api-key.js';
-import type { KeyRecord } from '../../../dist/server/keys/key-record.js';
+import { type KeyRecord, readKeyRecord } from '../../../dist/server/keys/key-record.js';
 import { createKeyRing } from '../../../dist/server/keys/key-ring.js';
 import { openSqliteStorage } from '../../../dist/server/storage/sqlite.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { testKeyRing } from '../support/key-ring-suite.js';
 import { programIn } from '../support/program.js';
+
+const ANN: KeyRecord = { id: 'key_ann', plan: { name: 'free' }, createdAt: '' };
+
+const LATE = new Error('late');
+
+/** Opens a key ring on a table that can only be searched. The error LATE means that no key can change. */
+function open(byDigest: () => Promise<KeyRecord | undefined>) {
+  const clock = createManualClock();
+  const isUnchangeable = (error: unknown) => error === LATE;
+  return { clock, ring: createKeyRing({ byDigest } as never, {} as never, { clock, isUnchangeable }) };
+}
 
 test('a new API key differs from all others and has a valid checksum; each base62 character is equally likely in it', () => {
   const keys = new Set(Array.from({ length: 4_000 }, createApiKey));
@@ -68,25 +79,66 @@ test("the text of a key is not stored in any file, and is not printed again afte
   }
 });
 
-test('a request that comes more than a second after a revocation does not join an older look-up', async () => {
-  const clock = createManualClock();
-  let record: KeyRecord | undefined = { id: 'key_ann', plan: { name: 'free' }, createdAt: '' };
+test('however many requests a key sends, it is looked up once in 900 ms; it stays valid while no process can change it', async () => {
+  let answer: () => KeyRecord | undefined = () => ANN;
+  let asked = 0;
+  const { ring, clock } = open(async () => {
+    asked++;
+    return answer();
+  });
+  const key = createApiKey();
+  const ask = () => Promise.all([1, 2, 3].map(() => ring.authenticate(key)));
+  const [ann] = await ask();
+  clock.advance(900);
+  await ask();
+  assert.deepEqual([ann?.id, asked], ['key_ann', 1]);
+  clock.advance(1);
+  answer = () => assert.fail(LATE);
+  assert.deepEqual(await ask(), [ann, ann, ann]);
+  answer = () => assert.fail('down');
+  await assert.rejects(ask(), { message: 'down' });
+  assert.deepEqual([ring.isKnownKey(key), asked], [true, 3]);
+  answer = () => undefined;
+  assert.deepEqual(await ask(), [undefined, undefined, undefined]);
+  assert.deepEqual([ring.isKnownKey(key), asked], [false, 4]);
+  answer = () => assert.fail(LATE);
+  assert.deepEqual(await ask(), [undefined, undefined, undefined]);
+  assert.equal(asked, 5, 'an unknown key may be issued at any moment');
+});
+
+test('the cache has the 10,000 valid keys that were used last, however many made-up keys are looked up', async () => {
+  let answer: KeyRecord | undefined = ANN;
+  const { ring } = open(async () => answer);
+  const keys = Array.from({ length: 20_002 }, createApiKey);
+  for (const key of keys.slice(0, 10_001)) await ring.authenticate(key);
+  answer = undefined;
+  for (const key of keys.slice(10_001)) await ring.authenticate(key);
+  assert.deepEqual(keys.slice(0, 2).map(ring.isKnownKey), [false, true]);
+});
+
+test('a key whose stored plan is invalid is refused', () => {
+  assert.throws(() => readKeyRecord({ id: 'key_a', plan: 'gold', per_minute: null, per_day: null }), {
+    message:
+      'the key key_a is stored with an invalid plan: expected the plan free, pro, business or enterprise, not "gold"',
+  });
+});
+
+test('a request joins no look-up that began 900 ms earlier, because the key may have been revoked since', async () => {
+  let record: KeyRecord | undefined = ANN;
   const replies: (() => void)[] = [];
-  const reads = {
-    byDigest() {
-      const found = record;
-      return new Promise<KeyRecord | undefined>((resolve) => replies.push(() => resolve(found)));
-    },
-  };
-  const ring = createKeyRing(reads as never, {} as never, { clock });
+  const { ring, clock } = open(() => {
+    const found = record;
+    return new Promise((resolve) => replies.push(() => resolve(found)));
+  });
   const key = createApiKey();
   const before = ring.authenticate(key);
   record = undefined;
-  clock.advance(1_001);
+  clock.advance(900);
   const after = ring.authenticate(key);
   for (const reply of replies.toReversed()) reply();
   assert.equal((await before)?.id, 'key_ann');
   assert.equal(await after, undefined);
+  clock.advance(1);
   const next = ring.authenticate(key);
   for (const reply of replies) reply();
   assert.equal(await next, undefined);
