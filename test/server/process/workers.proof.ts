@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { after, describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
@@ -11,7 +13,7 @@ import { missingEngine, startEngine } from '../../support/postgres-server.js';
 import { skip as skipRedis, startRedis } from '../../support/redis-server.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { until } from '../../support/until.js';
-import { programIn, type RunningServer, startServer } from '../support/program.js';
+import { programIn, type RunningServer, spawnProgram, startServer } from '../support/program.js';
 
 const skip = missingEngine || skipRedis;
 const WORKERS = 2;
@@ -40,7 +42,7 @@ async function startWorkers(t: TestContext, ...args: string[]) {
 }
 
 /** Returns the ids of the worker processes. */
-function workersOf({ child }: RunningServer): number[] {
+function workersOf({ child }: Pick<RunningServer, 'child'>): number[] {
   const children = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'latin1');
   return children.split(' ').filter(Boolean).map(Number);
 }
@@ -77,9 +79,11 @@ function eventsOf(server: RunningServer): unknown[] {
 describe('workers', { skip }, () => {
   test('workers on the same port together admit exactly the quota of a key; log lines contain the number of the worker', async (t) => {
     const { server, connect } = await startWorkers(t);
-    const [listening] = server.log();
-    assert.equal(listening?.['workers'], WORKERS);
-    assert.match(String(listening?.['db']), /^postgres:\/\//);
+    const [{ time, ...listening } = {}] = server.log();
+    const db = `postgres://${encodeURIComponent(engine?.connection.host ?? '')}:5432/postgres`;
+    const { url } = server;
+    assert.deepEqual(listening, { level: 'info', event: 'listening', url, db, redis: env.REDIS_URL, workers: WORKERS });
+    assert.equal(server.stderr(), `${db} has no API keys. Create one: store-orders keys create --plan free\n`);
     const clients = await connect(CLIENTS, 300);
     const statuses: number[] = [];
     const work = async (client: Client) => {
@@ -147,6 +151,36 @@ describe('workers', { skip }, () => {
     assert.deepEqual(eventsOf(server).slice(-3), ['worker replaced', 'stopping', 'stopped']);
   });
 
+  test('a worker that cannot start is logged, and replaced until it can', async (t) => {
+    const { server } = await startWorkers(t, '--log', 'events');
+    await engine?.crash();
+    process.kill(workersOf(server)[0] ?? 0, 'SIGKILL');
+    await until(() => eventsOf(server).includes('worker cannot start'));
+    await engine?.start();
+    await until(() => eventsOf(server).includes('worker replaced'));
+    assert.equal(await server.stop('SIGTERM'), 0);
+    const { worker, error } = server.log()[2] ?? {};
+    assert.match(`${worker}: ${error}`, /^1: cannot open the database postgres:/);
+  });
+
+  test('a worker that does not stop within 9 s is killed, and the program exits with 1', async (t) => {
+    const { server } = await startWorkers(t);
+    process.kill(workersOf(server)[1] ?? 0, 'SIGSTOP');
+    const startMs = performance.now();
+    assert.equal(await server.stop('SIGTERM'), 1);
+    assert.equal(Math.floor((performance.now() - startMs) / 1_000), 9);
+    assert.deepEqual(
+      server.log().map(({ time, level, url, db, redis, ...fields }) => fields),
+      [
+        { event: 'listening', workers: 2 },
+        { event: 'stopping', signal: 'SIGTERM' },
+        { event: 'worker ended', worker: 2, signal: 'SIGKILL' },
+        { event: 'stopped' },
+      ],
+    );
+    assert.equal(server.stderr(), 'store-orders: a worker did not stop cleanly; the log names it\n');
+  });
+
   test('if the primary process is killed, the workers serve the requests in flight, and then exit', async (t) => {
     const { server, connect } = await startWorkers(t);
     const workers = workersOf(server);
@@ -204,7 +238,13 @@ describe('workers', { skip }, () => {
   });
 
   test('if workers cannot start, the program prints the reason once, and exits with 1', async (t) => {
-    const { failure } = programIn({ env });
+    const { cwd, failure } = programIn({ env });
+    const child = spawnProgram(['serve', '--workers', '2', '--port', '0'], { cwd, env });
+    const [closed, stderr] = [once(child, 'close'), child.stderr && text(child.stderr)];
+    await until(() => workersOf({ child }).length > 0);
+    process.kill(workersOf({ child })[0] ?? 0, 'SIGKILL');
+    assert.equal(await stderr, 'store-orders: worker 1 ended before it was ready: SIGKILL\n');
+    assert.deepEqual(await closed, [1, null]);
     const other = createServer();
     t.after(() => other.close());
     const port = await listenOnFreePort(other);
