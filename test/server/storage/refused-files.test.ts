@@ -59,7 +59,7 @@ const FILES: readonly (readonly [name: string, says: RegExp, make: (file: string
   ['a directory', /: it is not a regular file; name another\n$/, mkdirSync],
   [
     'a backup that was copied over a database whose creation was killed',
-    /: the journal file\.db-journal belongs to a database that this file has replaced; .+ with db restore, .+\n$/,
+    /: the journal file\.db-journal belongs to a database that this file has replaced; rename this file, then copy it back with db restore, which also removes the journal\n$/,
     (file) => createDatabase(file).then(() => leaveJournal(file)),
   ],
 ];

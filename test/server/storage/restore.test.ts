@@ -9,6 +9,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -79,6 +80,11 @@ const REPLACED: readonly (readonly [what: string, of: 'stopped' | 'killed', prep
     },
   ],
   [
+    'a database without a readable schema',
+    'stopped',
+    (file) => writeFileSync(file(), readFileSync(file()).fill(0xff, 100, 200)),
+  ],
+  [
     'a copied backup beside the journal of a half-created database',
     'stopped',
     (file) => {
@@ -102,24 +108,28 @@ for (const [what, of, prepare] of REPLACED) {
 }
 
 test('db restore to a symbolic link replaces the file that the link points to, and keeps the link', async () => {
-  const { output, file } = await withBackup();
+  const { output, json, file } = await withBackup();
   symlinkSync('store-orders.db', file('link.db'));
-  await output('db restore backup.db --db link.db');
+  assert.deepEqual(await json('db restore backup.db --db link.db'), {
+    ...{ file: 'link.db', backup: 'backup.db', bytes: statSync(file('backup.db')).size },
+  });
   assert.ok(lstatSync(file('link.db')).isSymbolicLink());
   assert.equal(await output('orders export'), ORDER_1);
 });
 
-test('db restore is refused while a server runs, or another process has the file open', async (t) => {
+test('db restore is refused while a server runs, or another process has the file open or reads it', async (t) => {
   const { cwd, output, failure, file } = await withBackup();
   const before = await output('orders export');
   const server = await startServer(t, { cwd });
   assert.equal(await failure('db restore backup.db'), 'a server runs on store-orders.db; stop it first');
   await server.stop('SIGTERM');
-  const other = openSqliteDatabase(file());
-  other.prepare('SELECT count(*) FROM orders').get();
-  const message = await failure('db restore backup.db');
-  other.close();
-  assert.equal(message, 'another process uses store-orders.db; wait for it or stop it, then try again');
+  for (const begin of ['', 'PRAGMA journal_mode = DELETE; BEGIN;']) {
+    const other = openSqliteDatabase(file());
+    other.exec(`${begin} SELECT count(*) FROM orders`);
+    const message = await failure('db restore backup.db');
+    other.close();
+    assert.equal(message, 'another process uses store-orders.db; wait for it or stop it, then try again');
+  }
   assert.equal(await output('orders export'), before);
 });
 
@@ -139,9 +149,9 @@ test('db restore refuses an invalid backup, and never replaces a file that is no
   const before = contents();
   for (const [backup, db, says] of [
     ['absent.db', 'store-orders.db', /^there is no backup absent\.db$/],
-    ['store-orders.db', 'store-orders.db', /^store-orders\.db is the database itself; move it/],
+    ['store-orders.db', 'store-orders.db', /^store-orders\.db is the database itself; move it to another name first$/],
     ['damaged.db', 'store-orders.db', /^damaged\.db is damaged: /],
-    ['empty.db', 'store-orders.db', /^empty\.db has no tables; start a server on it /],
+    ['empty.db', 'store-orders.db', /^empty\.db has no tables; start a server on it to create them$/],
     ['text.db', 'store-orders.db', /^cannot read text\.db: the file is not a SQLite database; /],
     ['foreign.db', 'store-orders.db', /^cannot read foreign\.db: the file is not an order database, /],
     ['store-orders.db', 'text.db', /^cannot open text\.db: the file is not a SQLite database; /],
@@ -161,8 +171,8 @@ test('a command creates a database again if its creation was killed', async () =
 });
 
 for (const [name, journal] of [
-  ['empty', () => Buffer.alloc(0)],
-  ['incomplete', () => Buffer.alloc(512)],
+  ['truncated', () => journalOf(0).subarray(0, 27)],
+  ['invalid', () => Buffer.alloc(512)],
   ['complete', journalOf],
 ] as const) {
   test(`a command opens a database beside its own ${name} journal`, async () => {
@@ -177,10 +187,13 @@ test('a server does not start on a damaged file, but starts after the file is re
   const bytes = readFileSync(file());
   const page = bytes.lastIndexOf('pending') & ~0xfff;
   writeFileSync(file(), bytes.fill(0xff, page, page + 100));
+  truncateSync(file(), 256 * 2 ** 20);
   assert.match(
     await failure('serve --host 192.0.2.1'),
     /^store-orders\.db is damaged: .+; stop the server, .+ db restore with a sound backup$/,
   );
+  truncateSync(file(), 256 * 2 ** 20 + 1);
+  assert.match(await failure('serve --host 192.0.2.1'), /^cannot listen /, 'a larger file is not checked');
   await output('db restore backup.db');
   const server = await startServer(t, { cwd });
   assert.deepEqual(await (await server.get(key)).json(), [{ id: 1, petId: 7 }]);
