@@ -58,8 +58,6 @@ export function hostParts(createParts: (host: Host) => object): void {
   const identities = new Map<string, string | undefined>([[file, identity]]);
   let database: SqliteDatabase | undefined;
   let parts: object | undefined;
-  /** Whether the last check succeeded. If so, the next calls run before their check. */
-  let isFileThere = false;
   let answers: WorkerAnswer[] = [];
 
   function open(): object {
@@ -92,7 +90,7 @@ export function hostParts(createParts: (host: Host) => object): void {
   function receive(calls: readonly WorkerCall[]): void {
     try {
       // Opening would create a missing file.
-      if (!isFileThere) checkIdentities(identities);
+      checkIdentities(identities);
       parts ??= open();
       for (const one of calls) void call(parts, one);
     } catch (error) {
@@ -120,9 +118,7 @@ export function hostParts(createParts: (host: Host) => object): void {
     try {
       // If a name no longer refers to the opened file, no result of that file may be used.
       checkIdentities(identities);
-      isFileThere = true;
     } catch (error) {
-      isFileThere = false;
       sending = sending.map(({ id }) => ({ id, failure: toSentFailure(error) }));
     }
     parentPort?.postMessage(sending);
