@@ -14,9 +14,8 @@ const require = createRequire(import.meta.url);
 export function openSqliteDatabase(file: string): SqliteDatabase {
   if (typeof file !== 'string') throw new TypeError('file: expected the name of a file');
   const Database = loadDriver();
-  const isInMemory = file === '' || file === ':memory:';
   // Rejects a link to a missing file, which SQLite would create, readable by everyone.
-  if (!isInMemory && !createPrivately(file) && !existsSync(file)) throw cannotOpen(undefined, file);
+  if (file !== ':memory:' && !createPrivately(file) && !existsSync(file)) throw cannotOpen(undefined, file);
   try {
     // SQLite takes a name that begins with `file:` for a URL, and would open a file of another name.
     return new Database(file.startsWith('file:') ? `./${file}` : file);
