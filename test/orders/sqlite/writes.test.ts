@@ -103,9 +103,11 @@ for (const { name, open } of sqliteDrivers) {
       const { store, statuses } = await opened(() => ({
         exec(sql, proceed) {
           executed.push(sql);
-          // A driver may throw something that is not an Error.
+          // A driver may throw something that is not an Error. A ROLLBACK fails if SQLite has rolled
+          // the transaction back already.
           if (sql === 'COMMIT' && fails) throw null;
-          return proceed();
+          proceed();
+          if (sql === 'ROLLBACK') throw new Error('no transaction is active');
         },
       }));
       executed.length = 0;
@@ -122,10 +124,12 @@ for (const { name, open } of sqliteDrivers) {
 
     test('all writes have settled when close resolves, and a close without writes does not touch the file', async () => {
       let calls = 0;
+      let fails = false;
       const { store } = await opened(() => ({
         ...failing,
         exec(_sql, proceed) {
           calls++;
+          if (fails) throw new Error('disk full');
           return proceed();
         },
       }));
@@ -138,6 +142,10 @@ for (const { name, open } of sqliteDrivers) {
       calls = 0;
       await store.close();
       assert.equal(calls, 0);
+      fails = true;
+      const failed = settled(store.cancel(1n));
+      await store.close();
+      assert.equal(failed.answer, 'Error: disk full');
     });
 
     test('createSqliteOrderStore throws if the file stays locked for 2 s', (t) => {
