@@ -26,7 +26,7 @@ export interface RedisAddress {
 
 /** Matches the scheme, user, password, host, port and database of a Redis URL. */
 const REDIS_URL =
-  /^(rediss?):\/\/(?:([^:@/?#\s]*)(?::([^@/?#\s]*))?@)?([^:@/?#\s,[\]]+|\[[\da-fA-F:.]+\])(?::(\d{1,5}))?(?:\/(\d{0,4}))?$/;
+  /^(rediss?):\/\/(?:([^:@/?#\s]*)(?::([^@/?#\s]*))?@)?([^:@/?#\s,[\]]+|\[[\da-fA-F:.]+\])(?::(\d+))?(?:\/(\d*))?$/;
 
 /**
  * Parses `redis://user:password@host:port/db`, or `rediss:` for TLS. A cluster is given as several

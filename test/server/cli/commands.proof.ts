@@ -51,8 +51,9 @@ test('if the arguments are wrong, the program prints one sentence, exits 2 and c
     ['ordrs', 'unknown command "ordrs"; did you mean "store-orders orders"?'],
     ['list', 'unknown command "list"; did you mean "store-orders orders list"?'],
     // One letter away from "list", and two from "lift".
-    ['lis', 'unknown command "lis"; did you mean "store-orders orders list"?'],
-    ['served', 'unknown command "served"; did you mean "store-orders serve"?'],
+    ['lists', 'unknown command "lists"; did you mean "store-orders orders list"?'],
+    ['ba', 'unknown command "ba"; did you mean "store-orders ban"?'],
+    ['dbs', 'unknown command "dbs"; did you mean "store-orders db"?'],
     ['dd', 'unknown command "dd"; did you mean "store-orders db"?'],
     ['zz', 'unknown command "zz"; run "store-orders --help"'],
     ['banner', 'unknown command "banner"; run "store-orders --help"'],

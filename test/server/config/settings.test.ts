@@ -61,9 +61,10 @@ const MISTAKES: readonly Mistake[] = [
   // An upper-case scheme is refused, and never means a connection without TLS.
   [REDIS_OF('REDISS://:secret@localhost'), `REDIS_URL: ${REDIS_URL}`],
   [REDIS_OF('redis://a,b'), `REDIS_URL: ${REDIS_URL}`],
-  [REDIS_OF('redis://a/1,redis://b/1'), `REDIS_URL: ${REDIS_URL}`],
-  [REDIS_OF('redis://a,rediss://b'), `REDIS_URL: ${REDIS_URL}`],
-  [REDIS_OF('redis://:secret@a,redis://:secret2@b'), `REDIS_URL: ${REDIS_URL}`],
+  ...['a/1,redis://b', 'a,redis://b/1', 'a,rediss://b', ':secret@a,redis://:secret2@b', 'ann@a,redis://bob@b'].map(
+    (nodes): Mistake => [REDIS_OF(`redis://${nodes}`), `REDIS_URL: ${REDIS_URL}`],
+  ),
+  [REDIS_OF('redis://a,redis://:secret@b'), `REDIS_URL: ${REDIS_URL}`],
   [
     ['--database-url', SHOP],
     '--database-url: with PostgreSQL, quotas are counted in Redis or Valkey; name its server with --redis-url',
@@ -75,6 +76,7 @@ const MISTAKES: readonly Mistake[] = [
   ],
   [['--base-path', '/v1/'], `--base-path: ${PATH}, not "/v1/"`],
   [{ STORE_ORDERS_BASE_PATH: '/a/..' }, `STORE_ORDERS_BASE_PATH: ${PATH}, not "/a/.."`],
+  [{ STORE_ORDERS_BASE_PATH: '/./a' }, `STORE_ORDERS_BASE_PATH: ${PATH}, not "/./a"`],
   ['{"trustProxy": 1.5}', `${CONFIG}: trustProxy: ${COUNT} 0 to 100, not 1.5`],
   ['{"trustProxy": -1}', `${CONFIG}: trustProxy: ${COUNT} 0 to 100, not -1`],
   [['--workers', '0'], `--workers: ${COUNT} 1 to 1024, not "0"`],
@@ -112,6 +114,10 @@ function serveWith(given: Mistake[0]): unknown {
 
 test('an invalid setting is reported in one sentence that names it as the user wrote it; "serve" prints the sentence and exits with 2', async () => {
   for (const [given, message] of MISTAKES) assert.throws(() => serveWith(given), { message });
+  for (const sample of [true, false]) {
+    const { settings } = readSettings(parseCommand(serveCommand, [], { STORE_ORDERS_SAMPLE: `${sample}` }));
+    assert.equal(settings.sample, sample);
+  }
   assert.equal(await programIn().misuse('serve --port 65536'), `--port: ${PORT}, not "65536"`);
 });
 
@@ -124,7 +130,7 @@ workers                   1                                    default
 db                        variable#1.db                        STORE_ORDERS_DB
 databaseUrl                                                    default
 redisUrl                                                       default
-basePath                  /flag                                --base-path
+basePath                  /flag-0.9_~                          --base-path
 trustProxy                3                                    STORE_ORDERS_TRUST_PROXY
 maxConnectionsPerAddress  256                                  default
 sample                    false                                settings.json: sample
@@ -145,7 +151,7 @@ test('options override variables, variables override the settings file, and "con
     STORE_ORDERS_TRUST_PROXY: '3',
   };
   const { output, json } = programIn({ cwd, env });
-  assert.equal(await output('config print --base-path /flag'), TABLE);
+  assert.equal(await output('config print --base-path /flag-0.9_~'), TABLE);
   const { trustProxy, corsOrigin, sample, databaseUrl } = Object(await json('config print'));
   assert.deepEqual(trustProxy, { value: 3, from: 'STORE_ORDERS_TRUST_PROXY' });
   assert.deepEqual(corsOrigin, { value: 'https://a.example,https://b.example', from: 'STORE_ORDERS_CORS_ORIGIN' });
@@ -167,14 +173,17 @@ test('the URLs of databases and of Redis servers are read, with default ports, d
   }
   const plain = { db: 0, tls: false };
   const a = { host: 'a', port: 6379 };
-  const b = { host: '::1', port: 7000 };
+  const b = { host: '::1', port: 17_000 };
   for (const [url, expected] of Object.entries({
     'redis://a': { ...plain, nodes: [a], name: 'redis://a:6379' },
-    'rediss://a%3An:s%40x@[::1]:7000/3': {
-      ...{ nodes: [b], username: 'a:n', password: 's@x', db: 3, tls: true },
-      name: 'rediss://[::1]:7000/3',
+    'rediss://a%3An:s%40x@[::1]:17000/15': {
+      ...{ nodes: [b], username: 'a:n', password: 's@x', db: 15, tls: true },
+      name: 'rediss://[::1]:17000/15',
     },
-    'redis://:x@[::1]:7000,redis://a/0': { ...plain, nodes: [b, a], password: 'x', name: 'redis://[::1]:7000,a:6379' },
+    'redis://:x@[::1]:17000,redis://a/0': {
+      ...{ ...plain, nodes: [b, a], password: 'x' },
+      name: 'redis://[::1]:17000,a:6379',
+    },
   })) {
     assert.deepEqual(parseRedisUrl(url), expected);
   }
