@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { get } from 'node:http';
 import { suite, type TestContext, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { createTestService, type TestServiceOptions } from 'store-orders/testing';
@@ -114,11 +116,27 @@ for (const way of ['its fetch', 'its own HTTP server'] as const) {
         waiting.abort(reason);
         await assert.rejects(answer, expected);
       }
+      if (way === 'its fetch') assert.ok(!process.getActiveResourcesInfo().includes('Timeout'), 'no timer is left');
       const response = await list({ signal: new AbortController().signal });
       assert.equal(await response.text(), '[{"id":1},{"id":2}]');
     });
   });
 }
+
+test('its own HTTP server also responds to unusual requests, and close ends a connection that waits', async () => {
+  const { listen, failNext, apiKey, quota } = createTestService();
+  const { url, close } = await listen();
+  const headers = { Authorization: `Bearer ${apiKey}`, Expect: 'a miracle' };
+  const [response] = await once(get(`${url}/store/orders`, { headers, agent: false }), 'response');
+  assert.equal(response.headers['content-type'], 'application/json');
+  failNext({ delayMs: 60_000 });
+  const answer = fetch(`${url}/store/orders`, { headers: { Authorization: `Bearer ${apiKey}` } });
+  const before = quota(apiKey).inForce.remaining;
+  while (quota(apiKey).inForce.remaining === before) await setImmediate();
+  await close();
+  await assert.rejects(answer, { name: 'TypeError', message: 'fetch failed' });
+  await assert.rejects(fetch(url), { name: 'TypeError', message: 'fetch failed' });
+});
 
 test('response_torn sends half of the response body', async () => {
   const { failNext, fetch, url, apiKey } = createTestService({ orders: ORDERS });

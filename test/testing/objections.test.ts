@@ -58,14 +58,13 @@ const ANSWER_FLAWS: Flaws<Answer> = {
   ),
 };
 
-const window =
-  (change: (state: Decision['inForce']) => Partial<Decision['inForce']>, isInForce = true) =>
-  (decision: Decision) => {
-    const windows = decision.windows.map((state) =>
-      (state === decision.inForce) === isInForce ? { ...state, ...change(state) } : state,
-    );
-    return { ...decision, windows, inForce: windows[decision.windows.indexOf(decision.inForce)] ?? decision.inForce };
-  };
+type State = Decision['inForce'];
+
+const inForce = (change: (state: State) => Partial<State>) => (decision: Decision) => {
+  const changed = { ...decision.inForce, ...change(decision.inForce) };
+  const windows = decision.windows.map((state) => (state === decision.inForce ? changed : state));
+  return { ...decision, windows, inForce: changed };
+};
 
 const DECISION_FLAWS: Flaws<Decision> = {
   plan: (decision) => ({ ...decision, plan: { ...decision.plan } }),
@@ -80,11 +79,16 @@ const DECISION_FLAWS: Flaws<Decision> = {
   retryAfterMs: (decision) => ({ ...decision, retryAfterMs: decision.retryAfterMs + 1 }),
   'retryAfterMs 0.5': (decision) => ({ ...decision, retryAfterMs: 0.5 }),
   'inForce not in windows': (decision) => ({ ...decision, inForce: { ...decision.inForce } }),
-  'inForce.remaining': window(({ remaining }) => ({ remaining: remaining + 1 })),
-  'inForce.resetAtMs': window(({ resetAtMs }) => ({ resetAtMs: resetAtMs + 1 })),
-  'inForce.refillAtMs': window(({ refillAtMs }) => ({ refillAtMs: refillAtMs + 1 })),
-  'inForce.policy.name': window(({ policy }) => ({ policy: { ...policy, name: 'wrong' } })),
-  'other windows.remaining': window(({ remaining }) => ({ remaining: remaining + 1 }), false),
+  'inForce.remaining': inForce(({ remaining }) => ({ remaining: remaining + 1 })),
+  'inForce.resetAtMs': inForce(({ resetAtMs }) => ({ resetAtMs: resetAtMs + 1 })),
+  'inForce.refillAtMs': inForce(({ refillAtMs }) => ({ refillAtMs: refillAtMs + 1 })),
+  'inForce.policy.name': inForce(({ policy }) => ({ policy: { ...policy, name: 'wrong' } })),
+  'remaining of the last window': ({ windows, ...decision }) => ({
+    ...decision,
+    windows: windows.map((state, n) =>
+      n === windows.length - 1 ? { ...state, remaining: state.remaining + 1 } : state,
+    ),
+  }),
   'no windows': (decision) => ({ ...decision, windows: [] }),
 };
 

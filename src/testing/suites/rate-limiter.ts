@@ -189,6 +189,7 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
       let banned = await take('key', plan);
       for (let n = 0; n < 3 && banned.verdict !== 'banned'; n++) banned = await take('key', plan);
       assert.deepEqual([banned.verdict, banned.allowed, banned.inForce.remaining], ['banned', false, 0]);
+      await advance(1);
       const again = await take('key', plan);
       if (again.verdict === 'banned') assert.deepEqual(again.inForce, banned.inForce, 'the end of a ban must not move');
       assert.equal((await take('neighbour', plan)).verdict, 'within_quota');

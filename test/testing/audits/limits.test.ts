@@ -40,6 +40,11 @@ const BROKEN: BrokenServers = {
       }),
     ),
   ],
+  'sends the same Retry-After throughout a window': [['8-retry-early'], changingField('Retry-After', () => '60')],
+  'never bans': [
+    ['5-ban'],
+    changingField('Retry-After', (_, { service }) => `${60 - (Math.floor(service.clock.nowMs() / 1_000) % 60)}`),
+  ],
   'bans all keys together': [
     ['5-ban'],
     (fetch, { clock }) => {
