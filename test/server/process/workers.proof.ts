@@ -69,13 +69,6 @@ function startOf(pid: number): number {
   return Number(fields.split(' ')[19]);
 }
 
-function eventsOf(server: RunningServer): unknown[] {
-  return server
-    .log()
-    .map(({ event }) => event)
-    .filter((event) => event !== 'request');
-}
-
 describe('workers', { skip }, () => {
   test('workers on the same port together admit exactly the quota of a key; log lines contain the number of the worker', async (t) => {
     const { server, connect } = await startWorkers(t);
@@ -90,13 +83,13 @@ describe('workers', { skip }, () => {
       for (let n = 0; n < 25; n++) statuses.push((await client.cancel(NO_ORDER)).status);
     };
     await Promise.all(clients.map(work));
-    assert.deepEqual(eventsOf(server), ['listening'], 'Redis never failed');
+    assert.deepEqual(server.events(), ['listening'], 'Redis never failed');
     assert.equal(statuses.filter((status) => status === 404).length, 300);
     assert.equal(statuses.filter((status) => status === 429).length, 100);
     const workers = server.log().map(({ worker }) => worker);
     for (const number of [1, 2]) assert.ok(workers.includes(number), `worker ${number} served no request`);
     assert.equal(await server.stop('SIGTERM'), 0);
-    assert.deepEqual(eventsOf(server), ['listening', 'stopping', 'stopped']);
+    assert.deepEqual(server.events(), ['listening', 'stopping', 'stopped']);
   });
 
   test('workers under load lose no request at SIGTERM, even if every process gets the signal', async (t) => {
@@ -137,27 +130,27 @@ describe('workers', { skip }, () => {
     const [client] = await connect(1);
     const [killed = 0, other = 0] = workersOf(server);
     process.kill(killed, 'SIGKILL');
-    await until(() => eventsOf(server).includes('worker ended'));
+    await until(() => server.events().includes('worker ended'));
     assert.equal((await client?.cancel(NO_ORDER))?.status, 404);
     const replacement = await newWorker(server, [killed, other]);
     const startTicks = startOf(replacement);
     process.kill(replacement, 'SIGKILL');
     const second = await newWorker(server, [replacement, other]);
     assert.ok(startOf(second) - startTicks >= 99);
-    await until(() => eventsOf(server).includes('worker replaced'));
+    await until(() => server.events().includes('worker replaced'));
     assert.equal(await server.stop('SIGINT'), 0);
     const [, ended] = server.log();
     assert.deepEqual([ended?.['event'], ended?.['signal']], ['worker ended', 'SIGKILL']);
-    assert.deepEqual(eventsOf(server).slice(-3), ['worker replaced', 'stopping', 'stopped']);
+    assert.deepEqual(server.events().slice(-3), ['worker replaced', 'stopping', 'stopped']);
   });
 
   test('a worker that cannot start is logged, and replaced until it can', async (t) => {
     const { server } = await startWorkers(t, '--log', 'events');
     await engine?.crash();
     process.kill(workersOf(server)[0] ?? 0, 'SIGKILL');
-    await until(() => eventsOf(server).includes('worker cannot start'));
+    await until(() => server.events().includes('worker cannot start'));
     await engine?.start();
-    await until(() => eventsOf(server).includes('worker replaced'));
+    await until(() => server.events().includes('worker replaced'));
     assert.equal(await server.stop('SIGTERM'), 0);
     const { worker, error } = server.log()[2] ?? {};
     assert.match(`${worker}: ${error}`, /^1: cannot open the database postgres:/);
