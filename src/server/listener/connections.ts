@@ -34,7 +34,7 @@ export function createConnections({ most, mostPerAddress, idleMs }: ConnectionLi
   /** Both maps are ordered, oldest first. */
   const open = new Map<Socket, Connection>();
   const byAddress = new Map<string, Set<Connection>>();
-  setInterval(sweep, idleMs).unref();
+  const sweepTimer = setInterval(sweep, idleMs).unref();
 
   function forget(connection: Connection): void {
     open.delete(connection.socket);
@@ -117,9 +117,10 @@ export function createConnections({ most, mostPerAddress, idleMs }: ConnectionLi
     /**
      * Closes each connection after its pending responses. The last of them has `Connection: close`,
      * unless it has already begun. A connection without pending responses is closed after
-     * `lingerMs`, unless a request arrives by then.
+     * `lingerMs`, unless a request arrives by then. Ends the sweeps.
      */
     closeAll(lingerMs: number): void {
+      clearInterval(sweepTimer);
       for (const connection of open.values()) {
         const { newest } = connection;
         if (newest === undefined || newest.writableFinished) closeUnlessUsed(connection, newest, lingerMs);

@@ -10,5 +10,5 @@ export function onReplies(listener: (message: ReplyMessage) => void): void {
 }
 
 function isReplyMessage(message: unknown): message is ReplyMessage {
-  return message instanceof Object;
+  return message instanceof Object && 'durationMs' in message;
 }

@@ -41,6 +41,15 @@ test('health checks need no key: /healthz reports that the server runs, /readyz 
   assert.equal((await answer('/store/orders'))[0], 401);
 });
 
+test('a server that has closed leaves no timer that repeats', async (t) => {
+  const { mock: started } = t.mock.method(globalThis, 'setInterval');
+  const { mock: stopped } = t.mock.method(globalThis, 'clearInterval');
+  const { server } = await listen(t);
+  await server.drain(0);
+  assert.equal(started.callCount(), 1);
+  assert.equal(stopped.calls[0]?.arguments[0], started.calls[0]?.result);
+});
+
 test('a request with Expect: 100-continue gets its final response at once', async (t) => {
   const { port } = await listen(t);
   const { answers } = await exchange(port, `${HEAD}Expect: 100-continue\r\nContent-Length: 5\r\n\r\n`);
