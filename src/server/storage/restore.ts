@@ -1,5 +1,4 @@
 import { existsSync, realpathSync, rmSync } from 'node:fs';
-import { prepare } from '../../databases/sqlite/database.js';
 import { openSqliteDatabase } from '../../databases/sqlite/driver.js';
 import { failureOf, isResult } from '../../databases/sqlite/failure.js';
 import { isOurs } from '../../databases/sqlite/migration.js';
@@ -45,10 +44,8 @@ function removeLog(file: string, name: string): boolean {
     try {
       // Throws if the database belongs to another program. The result does not matter here.
       isOurs(database);
-      const [row] = prepare(database, 'PRAGMA journal_mode = DELETE').all();
-      // With other connections, SQLite keeps the log and throws no error.
-      if (row?.['journal_mode'] !== 'delete') return false;
-      database.exec('BEGIN EXCLUSIVE; ROLLBACK');
+      // These fail if another process uses the database with or without a log.
+      database.exec('PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE; ROLLBACK');
     } catch (error) {
       if (isResult(error, 'busy')) return false;
       if (!isResult(error, 'damaged')) throw failureOf(error, name, 'open');

@@ -17,7 +17,6 @@ export const LOCK_SUFFIX = '-server';
 export function lockForServer(file: string): (() => void) | undefined {
   const lockFile = openSqliteDatabase(file + LOCK_SUFFIX);
   try {
-    lockFile.prepare('PRAGMA busy_timeout = 0').get();
     lockFile.exec('BEGIN EXCLUSIVE');
     return () => void lockFile.close();
   } catch (error) {
