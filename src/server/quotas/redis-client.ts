@@ -78,7 +78,6 @@ async function createClient({ nodes, db, tls, username, password }: RedisAddress
     // host's name again and reconnects.
     socketTimeout: CONNECT_MS,
     enableOfflineQueue: false,
-    autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
     // READONLY means that this server has become a replica. Its name may now lead to the new
     // master, so the client reconnects.

@@ -42,7 +42,7 @@ export function withCopy(file: string, target: string, work: (copy: string) => C
   } catch (error) {
     throw failureOf(error, target, 'write');
   } finally {
-    for (const suffix of ['', '-journal']) rmSync(copy + suffix, { force: true });
+    rmSync(copy, { force: true });
   }
 }
 
