@@ -92,8 +92,8 @@ test('db check accepts a database of the library, which lacks the tables of the 
 test('db backup writes a complete database into one file', async () => {
   const { cwd, output, json } = await programWithOrders(2_500);
   await issueKey(cwd, 'free');
-  const { bytes } = Object(await json('db backup copy.db'));
-  assert.equal(statSync(join(cwd, 'copy.db')).size, bytes);
+  const report = await json('db backup copy.db');
+  assert.deepEqual(report, { file: 'store-orders.db', backup: 'copy.db', bytes: statSync(join(cwd, 'copy.db')).size });
   assert.deepEqual(readdirSync(cwd), ['copy.db', 'store-orders.db']);
   for (const command of ['orders export', 'keys list']) {
     assert.equal(await output(`${command} --db copy.db`), await output(command));

@@ -22,10 +22,10 @@ test('every file that the program creates is private to its owner, whatever the 
   const { cwd, output } = programIn({ under });
   const server = await startServer(t, { cwd, under });
   await output('keys create --plan free');
-  await output('db backup backup.db');
-  assertPrivate(cwd, 'backup.db', 'store-orders.db', 'store-orders.db-server', 'store-orders.db-wal');
+  await output('db backup file:copy.db');
+  assertPrivate(cwd, 'file:copy.db', 'store-orders.db', 'store-orders.db-server', 'store-orders.db-wal');
   await server.stop('SIGTERM');
-  await output('db restore backup.db --db restored.db');
+  await output('db restore file:copy.db --db restored.db');
   await output('orders import - --db file:shop.db?mode=ro', '{"id":1}');
   assertPrivate(cwd, 'restored.db', 'file:shop.db?mode=ro');
 });

@@ -30,7 +30,7 @@ async function prepare() {
   const { cwd, output } = programIn();
   await output('orders import -', '{"id":1,"petId":7}');
   const { key } = await issueKey(cwd, 'free');
-  await output('db backup backup.db');
+  assert.match(await output('db backup backup.db'), /^backed up store-orders\.db to backup\.db, \d+ bytes\n$/);
   await output('orders import -', '{"id":2}');
   return { cwd, key };
 }
@@ -53,44 +53,31 @@ async function withBackup(of: 'stopped' | 'killed' = 'stopped') {
   return { ...programIn({ cwd }), key, file: (name = 'store-orders.db') => join(cwd, name) };
 }
 
+function spoil(name: string, from: number, to: number): void {
+  writeFileSync(name, readFileSync(name).fill(0xff, from, to));
+}
+
 type File = Awaited<ReturnType<typeof withBackup>>['file'];
 
 /** Leaves of the database what a process has written that was killed while it created the database. */
-function halfCreate(file: File): void {
+function halfCreate(file: File, then = (_: string): void => {}): void {
   writeFileSync(file(), readFileSync(file('backup.db')).subarray(0, 4_096));
   leaveJournal(file());
+  then(file());
 }
 
 const REPLACED: readonly (readonly [what: string, of: 'stopped' | 'killed', prepare: (file: File) => unknown])[] = [
   ['a database', 'stopped', () => {}],
   ['the database of a killed server, with its write-ahead log,', 'killed', () => {}],
   ['a missing database beside a write-ahead log', 'killed', (file) => rmSync(file())],
-  [
-    'a copied backup beside the write-ahead log of another database',
-    'killed',
-    (file) => copyFileSync(file('backup.db'), file()),
-  ],
-  ['a half-created database, with its journal,', 'stopped', halfCreate],
-  [
-    'a missing database beside a journal',
-    'stopped',
-    (file) => {
-      halfCreate(file);
-      rmSync(file());
-    },
-  ],
-  [
-    'a database without a readable schema',
-    'stopped',
-    (file) => writeFileSync(file(), readFileSync(file()).fill(0xff, 100, 200)),
-  ],
+  ['a copied backup beside a write-ahead log', 'killed', (file) => copyFileSync(file('backup.db'), file())],
+  ['a half-created database, with its journal,', 'stopped', (file) => halfCreate(file)],
+  ['a missing database beside a journal', 'stopped', (file) => halfCreate(file, rmSync)],
+  ['a database without a readable schema', 'stopped', (file) => spoil(file(), 100, 200)],
   [
     'a copied backup beside the journal of a half-created database',
     'stopped',
-    (file) => {
-      halfCreate(file);
-      copyFileSync(file('backup.db'), file());
-    },
+    (file) => halfCreate(file, (name) => copyFileSync(file('backup.db'), name)),
   ],
 ];
 
@@ -139,8 +126,8 @@ test('db restore refuses an invalid backup, and never replaces a file that is no
     readdirSync(cwd)
       .filter((name) => !name.endsWith('-server'))
       .map((name) => [name, readFileSync(file(name), 'latin1')]);
-  const bytes = readFileSync(file('backup.db'));
-  writeFileSync(file('damaged.db'), bytes.fill(0xff, 4_096, 8_192));
+  copyFileSync(file('backup.db'), file('damaged.db'));
+  spoil(file('damaged.db'), 4_096, 8_192);
   writeFileSync(file('empty.db'), '');
   writeFileSync(file('text.db'), 'Felis catus, '.repeat(1_000));
   const foreign = openSqliteDatabase(file('foreign.db'));
@@ -184,9 +171,8 @@ for (const [name, journal] of [
 
 test('a server does not start on a damaged file, but starts after the file is restored', async (t) => {
   const { cwd, output, failure, file, key } = await withBackup();
-  const bytes = readFileSync(file());
-  const page = bytes.lastIndexOf('pending') & ~0xfff;
-  writeFileSync(file(), bytes.fill(0xff, page, page + 100));
+  const page = readFileSync(file()).lastIndexOf('pending') & ~0xfff;
+  spoil(file(), page, page + 100);
   truncateSync(file(), 256 * 2 ** 20);
   assert.match(
     await failure('serve --host 192.0.2.1'),
