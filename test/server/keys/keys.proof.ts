@@ -117,10 +117,11 @@ test('the cache has the 10,000 valid keys that were used last, however many made
 });
 
 test('a key whose stored plan is invalid is refused', () => {
-  assert.throws(() => readKeyRecord({ id: 'key_a', plan: 'gold', per_minute: null, per_day: null }), {
-    message:
-      'the key key_a is stored with an invalid plan: expected the plan free, pro, business or enterprise, not "gold"',
-  });
+  const row = { id: 'key_a', plan: 'gold', per_minute: null, per_day: null };
+  assert.throws(
+    () => readKeyRecord(row),
+    /^Error: the key key_a is stored with an invalid plan: expected the plan free, /,
+  );
 });
 
 test('a request joins no look-up that began 900 ms earlier, because the key may have been revoked since', async () => {

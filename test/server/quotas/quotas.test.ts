@@ -91,6 +91,7 @@ test('a requested ban ends on time, although the system clock was set after the 
   await table.request('key_a', `ban ${wallMs + 60_000}`);
   const ignore = () => {};
   const log: Log = { event: ignore, error: ignore, request: ignore, flush: ignore };
+  await assert.rejects(openQuotaBackend(undefined, undefined, log), { message: 'the storage has no table of quotas' });
   const { limiter, close } = await openQuotaBackend(undefined, table, log);
   const { retryAfterMs } = await limiter.take('key_a', plan, 0);
   assert.equal(Math.round(retryAfterMs / 60_000), 1);

@@ -22,34 +22,23 @@ const COMMANDS = [
   'db backup copy.db',
 ];
 
+const TEXT = 'Felis catus, '.repeat(1_000);
+const newer = (part: string) => `UPDATE store_orders_schema SET version = 99 WHERE part = '${part}'`;
 const NEWER =
   /: the (orders|program) schema has version 99, but this program knows only versions up to [13]; use a newer store-orders\n$/;
 
 const FILES: readonly (readonly [name: string, says: RegExp, make: (file: string) => unknown])[] = [
-  [
-    'text',
-    /: the file is not a SQLite database; name another file, /,
-    (file) => writeFileSync(file, 'Felis catus, '.repeat(1_000)),
-  ],
+  ['text', /: the file is not a SQLite database; name another file, /, (file) => writeFileSync(file, TEXT)],
   [
     'a database of another program in WAL mode',
     /: the file is not an order database, because it holds other tables; use a separate file\n$/,
     (file) => exec(file, 'PRAGMA journal_mode = WAL', 'CREATE TABLE cats (name TEXT)'),
   ],
-  [
-    'a file that records a newer version of its order tables',
-    NEWER,
-    (file) => createDatabase(file, "UPDATE store_orders_schema SET version = 99 WHERE part = 'orders'"),
-  ],
+  ['a file that records a newer version of its order tables', NEWER, (file) => createDatabase(file, newer('orders'))],
   [
     "a file without a write-ahead log that records a newer version of the program's tables",
     NEWER,
-    (file) =>
-      createDatabase(
-        file,
-        'PRAGMA journal_mode = DELETE',
-        "UPDATE store_orders_schema SET version = 99 WHERE part = 'program'",
-      ),
+    (file) => createDatabase(file, 'PRAGMA journal_mode = DELETE', newer('program')),
   ],
   [
     'a file with two hard links',
