@@ -28,6 +28,8 @@ test('a reply says who was charged, and whether an address is over its limit; af
     const { status, charged, isAddressOverLimit, headers } = await respond();
     assert.deepEqual([status, charged, isAddressOverLimit], expected);
     assert.equal(headers.includes('close'), isAddressOverLimit, 'the connection closes only over the limit');
+    const multiplexed = await service.respond({ ...GET, rawHeaders, stream: {} }, FLOODED);
+    assert.ok(!multiplexed.headers.includes('Connection'), 'HTTP/2 forbids the field');
     await service.close();
     const closed = await service.respond({ method: 'DELETE', url: `${ORDERS}/1`, rawHeaders: KEY });
     assert.deepEqual([closed.status, closed.charged, closed.headers.at(-1)], [503, undefined, 'close']);

@@ -6,7 +6,7 @@ import { openShop, WAYS } from './support/ways.js';
 
 /** The values of Authorization that lead to each error. `undefined` stands for a request without the field. */
 const UNAUTHORIZED = {
-  missing_api_key: [undefined, '', 'Bearer', 'Basic dTpw', 'Digest username="ann", uri="/"', 'business-key'],
+  missing_api_key: [undefined, '', 'Bearer  ', 'Basic dTpw', 'Digest username="ann", uri="/"', 'business-key'],
   invalid_api_key: [
     ...['Bearer nobody', 'Bearer BUSINESS-KEY', 'Bearer business-key x', 'Bearer constructor', 'Bearer k%31'],
     `Bearer ${'='.repeat(7_000)}k`,
