@@ -54,7 +54,8 @@ test('requests without a valid key have one limit per IPv4 address or IPv6 /64 n
   for (const [key, addresses] of Object.entries(groups)) {
     for (const address of addresses) {
       const { status } = await service.respond({ method: 'GET', url: ORDERS, rawHeaders: [] }, address);
-      assert.deepEqual([status, take.mock.calls.pop()?.arguments[0]], [401, key], address);
+      const [taken, plan] = take.mock.calls.pop()?.arguments ?? [];
+      assert.deepEqual([status, taken, plan?.partition], [401, key, 'address'], address);
     }
   }
 });

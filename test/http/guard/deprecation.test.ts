@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { announcementFields } from 'store-orders/guard';
 
-const deprecatedAt = new Date('2023-06-30T23:59:59Z');
+const deprecatedAt = new Date('2023-06-30T23:59:59.999Z');
 const sunsetAt = new Date('2024-06-30T23:59:59Z');
 const documentation = 'https://store.example/docs/pets';
 

@@ -49,6 +49,7 @@ test('documentation and health check responses have the request id, and are publ
   async function ask(path: string, method = 'GET', id = `${method}-${published.length}`) {
     const response = await fetch(origin + path, { method, headers: { 'X-Request-Id': id }, redirect: 'manual' });
     assert.equal(response.headers.get('x-request-id'), id, path);
+    assert.equal(response.headers.get('allow'), method === 'DELETE' ? 'GET, HEAD' : null, path);
   }
   for (const path of ['/openapi.json', ...PROBES, '/docs', '/', '/favicon.ico']) await ask(path);
   assert.match((await fetch(`${origin}/healthz`)).headers.get('x-request-id') ?? '', /^[\da-f-]{36}$/);
