@@ -27,7 +27,7 @@ interface FastifyRequestLike {
 }
 
 interface FastifyReplyLike {
-  readonly raw: { readonly headersSent: boolean; destroy(error: Error): unknown };
+  readonly raw: { destroy(error: Error): unknown };
   code(status: number): unknown;
   getHeader(name: string): unknown;
   header(name: string, value: string): unknown;
@@ -99,7 +99,7 @@ function send(reply: FastifyReplyLike, { status, headers, body }: Reply, isMulti
   const stream = Readable.from(body);
   if (isMultiplexed) {
     // Otherwise, Fastify would end the HTTP/2 stream as if the truncated body were complete.
-    stream.once('error', (error) => reply.raw.headersSent && reply.raw.destroy(error));
+    stream.once('error', (error) => reply.raw.destroy(error));
   }
   return reply.send(stream);
 }

@@ -74,7 +74,7 @@ async function sendInTurns(response: NodeResponse, pieces: AsyncIterable<Uint8Ar
   // Without a listener, a write after the host has ended the response would end the process.
   response.on('error', stop);
   for await (const piece of pieces) {
-    if (isClosed || response.destroyed) return;
+    if (isClosed) return;
     if (response.write(piece) === false) {
       await new Promise<void>((resolve) => {
         proceed = resolve;
@@ -112,7 +112,7 @@ function isConnected(response: NodeResponse): response is ServerResponse & { rea
  * an array, and so does middleware that uses on-headers before 1.1.
  */
 function writeHead(response: NodeResponse, status: number, headers: string[]): void {
-  if (!Object.hasOwn(response, 'writeHead') && (isConnected(response) || 'stream' in response)) {
+  if (!Object.hasOwn(response, 'writeHead') && isConnected(response)) {
     response.writeHead(status, headers);
     return;
   }

@@ -76,14 +76,14 @@ function answerAndClose(socket: Duplex, ask: () => Reply | Promise<Reply>): void
  * socket to the next response.
  */
 function closeAfterPending(socket: Duplex, response: ServerResponse | undefined): void {
-  if (response === undefined) socket.end(() => socket.destroy());
+  if (response === undefined) socket.destroy();
   else response.once('finish', () => closeAfterPending(socket, responseInProgress(socket)));
 }
 
 /** Matches a valid request line (RFC 9112 §3). The method can be unknown. */
-const REQUEST_LINE = /^[\w!#$%&'*+.^`|~-]+ [^ \r\n]+ HTTP\/1\.[01]\r?\n/;
+const REQUEST_LINE = /^[\w!#$%&'*+.^`|~-]+ [^ \r\n]+ HTTP\/1\.[01]\r\n/;
 
-function codeOf({ code = '', rawPacket, bytesParsed = 0 }: ClientError): RefusalCode {
+function codeOf({ code = '', rawPacket, bytesParsed }: ClientError): RefusalCode {
   if (code !== 'HPE_INVALID_METHOD' || rawPacket === undefined) return CODES[code] ?? 'bad_request';
   const packet = rawPacket.toString('latin1');
   const line = packet.slice(packet.lastIndexOf('\n', bytesParsed) + 1);

@@ -30,7 +30,7 @@ const REFUSED: readonly (readonly [code: ErrorCode, request: string])[] = [
   ['route_not_found', lines('CONNECT a:443 HTTP/1.1', 'Host: a', AUTHORIZATION)],
   ['method_not_implemented', lines(`BREW ${ORDERS} HTTP/1.1`, 'Host: a', AUTHORIZATION)],
   ['method_not_implemented', `\r\n${lines(`BREW ${ORDERS} HTTP/1.1`, 'Host: a')}`],
-  ['method_not_implemented', lines(`LOCK ${ORDERS} HTTP/1.1`, 'Host: a', AUTHORIZATION, CLOSE)],
+  ['method_not_implemented', lines(`LOCK ${ORDERS} HTTP/1.0`, 'Host: a', AUTHORIZATION, CLOSE)],
   ['bad_request', lines(`GET ${ORDERS} HTTP/1.1`, AUTHORIZATION)],
   ['bad_request', lines(`GET ${ORDERS} HTTP/2.0`, 'Host: a', AUTHORIZATION)],
   ['headers_too_large', get(...manyFields(998))],
@@ -141,6 +141,8 @@ test('a malformed request gets 400 with the Error object, is charged to the clie
     const { remaining } = rateLimitOf(await expectRefusal(port, 'bad_request', bytes));
     assert.equal(remaining, 599 - index, JSON.stringify(bytes));
   }
+  const connecting = lines('CONNECT a:443 HTTP/1.1', 'Host: a');
+  assert.equal(rateLimitOf(await expectRefusal(port, 'missing_api_key', connecting)).remaining, 599 - malformed.length);
   for (let i = 0; i < 600; i++) await shop.service.refuse('bad_request', '127.0.0.1');
   await expectRefusal(port, 'rate_limit_exceeded', GARBAGE);
 });
@@ -205,21 +207,26 @@ test('a list whose request is followed by a CONNECT is sent to its end, unless t
   }
 });
 
-test('a route of the host that reads malformed content gets no further; the service responds with 400 unless the route has begun to respond or reads late', {
+test('a route of the host that reads malformed content gets no further; the service responds with 400 unless the route has read the content, has begun to respond or reads late', {
   timeout: 60_000,
 }, async (t) => {
-  const times = { requestTimeout: 100, headersTimeout: 100, connectionsCheckingInterval: 20 };
   const { attach } = nodeHandler(createShop().service);
-  const start = (route: RequestListener) => serve(t, attach(createServer(times, route)));
-  const malformed = `${lines('POST / HTTP/1.1', 'Host: a', CHUNKED)}NOT A SIZE\r\n`;
-  await expectRefusal(await start((request) => void request.resume()), 'bad_request', malformed);
-  const begun = await start((request, response) => {
+  const head = lines('POST / HTTP/1.1', 'Host: a', CHUNKED);
+  const send = async (content: string, route: RequestListener, times = {}) =>
+    readText(open(await serve(t, attach(createServer(times, route))), head + content));
+  const refused = await send('NOT A SIZE\r\n', (request) => void request.resume());
+  assert.match(refused, /^HTTP\/1\.1 400 .*\nConnection: close\r\n\r\n\{"code":"bad_request",.*\}$/s);
+  const whole = await send(`0\r\n\r\n${GARBAGE}`, (request, response) => {
+    request.resume().on('end', () => setTimeout(() => response.end('end'), 20));
+  });
+  assert.match(whole, /^HTTP\/1\.1 200 OK\r\n(?:.+\r\n)*\r\nend$/);
+  const begun = await send('NOT A SIZE\r\n', (request, response) => {
     response.flushHeaders();
     request.resume();
   });
-  assert.match(await readText(open(begun, malformed)), /^HTTP\/1\.1 200 OK\r\n(?:.+\r\n)*\r\n$/);
-  const late = await start((request) => void setTimeout(() => request.resume(), 20));
-  assert.equal(await readText(open(late, malformed)), '');
+  assert.match(begun, /^HTTP\/1\.1 200 OK\r\n(?:.+\r\n)*\r\n$/);
+  const times = { requestTimeout: 100, headersTimeout: 100, connectionsCheckingInterval: 20 };
+  assert.equal(await send('NOT A SIZE\r\n', (request) => void setTimeout(() => request.resume(), 20), times), '');
 });
 
 test('a connection that the client resets is closed without a charge, and the server keeps running', async (t) => {

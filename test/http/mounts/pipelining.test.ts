@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
+import type { Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import Koa from 'koa';
 import inject from 'light-my-request';
@@ -36,7 +37,9 @@ async function start(t: TestContext, mount: (typeof SERVERS)[keyof typeof SERVER
   const server = await mount(createShop({ store, authenticate }).service);
   let requests = 0;
   server.on('request', () => requests++);
-  return { port: await serve(t, server), cancelled, release, requests: () => requests };
+  const sockets: Socket[] = [];
+  server.on('connection', (socket) => sockets.push(socket));
+  return { port: await serve(t, server), cancelled, release, requests: () => requests, sockets };
 }
 
 /** Creates a service with an endless list, and counts how often it was started and ended. */
@@ -56,7 +59,7 @@ function createEndless() {
 for (const [name, mount] of Object.entries(SERVERS)) {
   test(`${name}: seventeen pipelined requests get their responses in order, and no later one is parsed or carried out`, async (t) => {
     for (const isSlow of [true, false]) {
-      const { port, cancelled, release, requests } = await start(t, mount);
+      const { port, cancelled, release, requests, sockets } = await start(t, mount);
       if (!isSlow) release();
       const ids = Array.from({ length: 1_000 }, (_, id) => id);
       const received = readAll(open(port, ids.map(cancel).join('')));
@@ -64,6 +67,7 @@ for (const [name, mount] of Object.entries(SERVERS)) {
       release();
       const { answers } = await received;
       assert.deepEqual([answers.length, cancelled, requests()], [MOST, ids.slice(0, MOST), MOST]);
+      assert.equal(sockets[0]?.bytesRead, 65_536, 'only the first piece is read');
       assert.deepEqual(
         answers.map(({ fields }) => fields.get('connection')),
         [...Array.from({ length: MOST - 1 }, () => 'keep-alive'), 'close'],
