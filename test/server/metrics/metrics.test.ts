@@ -21,9 +21,16 @@ import { temporaryDirectory } from '../../support/temporary-file.js';
 import { createDeferred } from '../../support/until.js';
 import { issueKey, startServer } from '../support/program.js';
 
-test('/metrics on its own port counts what the diagnostics channels report, in the text format of Prometheus', async (t) => {
+test('/metrics on its own port counts what the diagnostics channels report, in the text format of Prometheus, and reports the mode `local` if Redis cannot be reached', async (t) => {
   const cwd = temporaryDirectory();
-  const server = await startServer(t, { cwd }, '--metrics-port', '0', '--log', 'events');
+  const server = await startServer(
+    t,
+    { cwd, env: { REDIS_URL: 'redis://127.0.0.1:1' } },
+    '--metrics-port',
+    '0',
+    '--log',
+    'events',
+  );
   const { key } = await issueKey(cwd, 'enterprise', '--per-minute', '3');
   const headers = { authorization: `Bearer ${key}` };
   for (const [method, path, status] of [
@@ -36,7 +43,7 @@ test('/metrics on its own port counts what the diagnostics channels report, in t
   }
   await fetch(`${server.url}/store/orders`);
 
-  const url = String(server.log()[0]?.['metrics']);
+  const url = String(server.log().find(({ event }) => event === 'listening')?.['metrics']);
   const { status } = await fetch(new URL('/metrics', server.url));
   assert.equal(status, 401, 'the port of the order service has no /metrics');
   const response = await fetch(url);
@@ -50,20 +57,16 @@ test('/metrics on its own port counts what the diagnostics channels report, in t
     'store_orders_requests_total{operation="none",status="401",code="missing_api_key"} 2',
     'store_orders_refusals_total{plan="enterprise",code="rate_limit_exceeded"} 1',
     'store_orders_backend_state{backend="database",state="ok"} 1',
+    'store_orders_backend_state{backend="quotas",state="degraded"} 1',
+    '# HELP store_orders_limiter_mode Number of processes whose Redis limiter has this mode.',
+    ...['shared', 'local', 'open', 'closed'].map(
+      (mode) => `store_orders_limiter_mode{mode="${mode}"} ${mode === 'local' ? 1 : 0}`,
+    ),
   ]) {
     assert.ok(text.includes(`\n${line}\n`), line);
   }
   assert.match(text, /\nstore_orders_commit_writes_sum [1-9]/);
   assert.match(text, /\nprocess_resident_memory_bytes [1-9]/);
-  assert.doesNotMatch(text, /store_orders_limiter_mode/, 'without Redis');
-});
-
-test('/metrics reports the mode `local` if Redis cannot be reached when the server starts', async (t) => {
-  const cwd = temporaryDirectory();
-  const server = await startServer(t, { cwd }, '--metrics-port', '0', '--redis-url', 'redis://127.0.0.1:1');
-  const listening = server.log().find(({ event }) => event === 'listening');
-  const text = await (await fetch(String(listening?.['metrics']))).text();
-  assert.match(text, /\nstore_orders_limiter_mode\{mode="local"\} 1\n/);
 });
 
 async function listen(t: TestContext, text: () => Promise<string>) {
@@ -114,7 +117,7 @@ test('the metrics port closes a connection after one response, reads no further 
   assert.equal(calls, 4);
 });
 
-const metrics = createMetrics({ database: () => 'degraded', quotas: () => Promise.reject() }, () => 'open');
+const metrics = createMetrics({ database: () => 'degraded', quotas: () => Promise.reject() });
 
 test('/metrics adds up replies, failures, seconds and commits, with the state of each backend, a help and a zero for each series', async () => {
   const failed = { operation: 'listOrders', status: 503, code: 'service_unavailable', error: 'down' };
