@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { Clock, MemoryLimiter, Plan } from 'store-orders/limiter';
+import { type Clock, createPlan, type MemoryLimiter, type Plan } from 'store-orders/limiter';
 import { createRedisLimiter, type RedisLimiter } from 'store-orders/redis';
 import { plainDecision } from '../../dist/limits/limiter.js';
 import { createStatefulLimiter } from '../../dist/limits/memory/limiter.js';
@@ -124,12 +124,47 @@ const HISTORIES = {
   },
 };
 
-for (const [what, { plans, script }] of Object.entries(HISTORIES)) {
-  for (const [where, open, runs, isSkipped] of [
-    ['in memory', openInMemory, sampledRuns(600), false],
-    ['in Redis', openInRedis, OPERATIONS / 600, skip],
-  ] as const) {
-    test(`the limiter ${where} makes the same decisions as the model: ${what}`, { skip: isSkipped }, async (t) => {
+/**
+ * Edges of strikes and bans that random histories seldom reach. Each row has the length of a window,
+ * which is also its quota, and what one key does: `T` takes all tokens, `N` takes none, `B` is a ban
+ * of a millisecond, and a number advances the clock.
+ */
+const EDGES = [
+  [4, 'T T 1 T T 1 T 1 T 1 T T 1 T 1 T 1 T'],
+  [4, 'T '.repeat(26)],
+  [30, 'T '.repeat(36)],
+  [30, `T T 1 T T 1 T T T T T T 28 T ${'T '.repeat(34)}`],
+  [30, 'T T 1 T 9 T 1 T'],
+  [30, 'T T 10 T -2 N 9 T T'],
+  [30, 'T 5 T -4 T 1 T 1 T'],
+  [30, 'T T 1 T B 2 T 1 T'],
+  [30, 'T T 1 T T 1 T 1 T T 2 T 1 T T 3 T'],
+  [30, 'T T 1 T T 59 T T 1 T T 1 T'],
+  [30, 'T T 1 T T 60 T T 1 T T 1 T'],
+  [30, 'T T 1 T T -40 N 64 T T 1 T T 1 T'],
+] as const;
+
+function commandOf(word: string): Command {
+  const command = { action: 'take', key: 0, plan: 0, cost: 0, isFromMost: word === 'T', ms: 0 } as const;
+  if (word === 'B') return { ...command, action: 'ban' };
+  return word === 'T' || word === 'N' ? command : { ...command, action: 'advance', ms: Number(word) };
+}
+
+for (const [where, open, runs, isSkipped] of [
+  ['in memory', openInMemory, sampledRuns(600), false],
+  ['in Redis', openInRedis, OPERATIONS / 600, skip],
+] as const) {
+  const name = `the limiter ${where} makes the same decisions as the model`;
+  test(`${name}: edges of strikes and bans`, { skip: isSkipped }, async () => {
+    const ban = { after: 2, withinMs: 9, graceMs: 0, baseMs: 1, factor: 2, maxMs: 3, forgetMs: 60 };
+    for (const [windowMs, words] of EDGES) {
+      const plan = createPlan({ name: 'edge', policies: [{ name: 'a', quota: windowMs, windowMs }], ban });
+      await play(open, [plan], words.trim().split(' ').map(commandOf));
+    }
+  });
+
+  for (const [what, { plans, script }] of Object.entries(HISTORIES)) {
+    test(`${name}: ${what}`, { skip: isSkipped }, async (t) => {
       Object.assign(counts, { within_quota: 0, over_quota: 0, banned: 0 });
       const property = fc.asyncProperty(plans, script, (made, history) => play(open, made, history));
       await fc.assert(property, { numRuns: Math.ceil(runs) });
