@@ -10,7 +10,7 @@ const name = fc.constantFrom('a', 'b', 'c');
 const quota = fc.integer({ min: 1, max: 6 });
 const windowMs = fc.constantFrom(10, 25, 60);
 
-export const intervalPolicy: fc.Arbitrary<Policy> = fc.record({
+const intervalPolicy: fc.Arbitrary<Policy> = fc.record({
   name,
   quota,
   windowMs,
@@ -34,7 +34,7 @@ export function policies(policy: fc.Arbitrary<Policy>): fc.Arbitrary<Policy[]> {
   return fc.uniqueArray(policy, { selector: (options) => options.name, minLength: 1, maxLength: 3 });
 }
 
-export const anyPolicies = policies(fc.oneof(intervalPolicy, continuousPolicy));
+const anyPolicies = policies(fc.oneof(intervalPolicy, continuousPolicy));
 
 export const anyBan: fc.Arbitrary<Exclude<Plan['ban'], false>> = fc
   .record({
