@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
 import { describe, test } from 'node:test';
 import postgres from 'postgres';
 import type { OrderInput } from 'store-orders';
 import { createPostgresOrderStore, type PostgresStatement } from 'store-orders/postgres';
+import { importRecords } from '../../../dist/orders/postgres/import.js';
 import { missingEngine, startEngine } from '../../support/postgres-server.js';
 import { until } from '../../support/until.js';
 import { EDGE_IDS } from '../support/order-arbitrary.js';
 import { beginTransaction, isWaiting } from './support/transaction.js';
+
+const IMPORTED = { line: 1, record: { id: 5n, status: 'pending' } };
 
 describe('the order store over its own table in PostgreSQL', { skip: missingEngine }, async () => {
   const engine = await startEngine('wal_writer_delay=10000');
@@ -125,6 +129,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
       () => store.cancel(1n),
       () => store.put([{ id: 4 }]),
       () => store.put([{ id: 3, quantity: 3 }], { replace: true }),
+      () => importRecords((taken) => void hasty.connect(taken), Readable.from([[IMPORTED]]), false),
     ];
     for (const write of writes) {
       await write();
@@ -133,7 +138,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
       await engine.start();
     }
     assert.equal((await store.get(1n))?.status, 'cancelled');
-    assert.deepEqual(await store.list(), [{ id: 1n }, { id: 3n, quantity: 3 }, { id: 4n }]);
+    assert.deepEqual(await store.list(), [{ id: 1n }, { id: 3n, quantity: 3 }, { id: 4n }, { id: 5n }]);
   });
 
   test('the order store works with any PostgreSQL driver that can be called through a single query function', async () => {

@@ -102,12 +102,9 @@ test(`${STORES} stores cancel and ship ${PARTS * PART} orders correctly while Po
 });
 
 test('isLinearizable tells true histories from false ones', () => {
-  const attempt = (kind: Attempt['kind'], start: number, end: number, answer?: string) => ({
-    kind,
-    start,
-    end,
-    answer,
-  });
+  const attempt = (kind: Attempt['kind'], start: number, end: number, answer?: string) => {
+    return { kind, start, end, answer };
+  };
   for (const [isTrue, status, ...history] of [
     [false, 'cancelled', attempt('cancel', 0, 9, 'cancelled'), attempt('cancel', 0, 9, 'cancelled')],
     [false, 'cancelled', attempt('cancel', 0, 9, 'cancelled'), attempt('ship', 0, 9, 'shipped')],

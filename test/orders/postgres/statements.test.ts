@@ -8,9 +8,10 @@ const idsTo = (end: number) => Array.from({ length: end }, (_, id) => BigInt(id)
 
 /** Creates a pool whose queries the test resolves or rejects itself, and a store over this pool. */
 function heldPool() {
-  const asked: { values: unknown; resolve(answer: { rows: PostgresRow[] }): void; reject(error: Error): void }[] = [];
-  const query = ({ values }: PostgresStatement) =>
-    new Promise<{ rows: PostgresRow[] }>((resolve, reject) => void asked.push({ values, resolve, reject }));
+  const asked: (PostgresStatement & { resolve(answer: { rows: PostgresRow[] }): void; reject(error: Error): void })[] =
+    [];
+  const query = (statement: PostgresStatement) =>
+    new Promise<{ rows: PostgresRow[] }>((resolve, reject) => void asked.push({ ...statement, resolve, reject }));
   return { store: createPostgresOrderStore({ query }), asked };
 }
 
@@ -37,7 +38,7 @@ test('refused cancels that are sent again alone, in turn, leave no timer that ke
   assert.equal(timers(), before);
 });
 
-test('a statement carries out at most 128 cancels, in ascending order of ids, and each order once', async () => {
+test('a statement carries out at most 128 cancels, in ascending order of ids, and each order once; a trigger waits for a lock for at most 100 ms', async () => {
   const { store, asked } = heldPool();
   const outcomes = [127n, ...idsTo(128).reverse()].map((id) => store.cancel(id));
   await setImmediate();
@@ -47,6 +48,7 @@ test('a statement carries out at most 128 cancels, in ascending order of ids, an
   await setImmediate();
   asked[1]?.resolve({ rows: [] });
   assert.deepEqual(new Set(await Promise.all(outcomes)), new Set(['not_found']));
+  assert.match(asked[0]?.text ?? '', /set_config\('lock_timeout', '100', true\)/);
   assert.deepEqual([asked[0]?.values, asked[1]?.values], [[`{${idsTo(128).slice(1)}}`], ['0']]);
 });
 
