@@ -60,14 +60,15 @@ export function testOrderStore(name: string, open: (file: string) => OwnedOrderS
       const store = await stored(t);
       const records = fc
         .sample(orderRecord, 4_000)
-        .map((record, index) => ({ ...record, id: INT64_MAX - BigInt(index) }));
-      // The stores read lists in pages of 1,000 and 2,000 orders.
+        .map((record, index) => ({ ...record, id: INT64_MAX - 3_999n + BigInt(index) }));
+      // The stores read lists in pages of 1,000 and 2,000 orders. Only the longest list has the
+      // greatest id.
       for (const count of [1_999, 2_000, 2_001, 4_000]) {
-        const last = records.slice(0, count);
-        await store.put(last, { replace: true });
+        const some = records.slice(0, count);
+        await store.put(some.toReversed(), { replace: true });
         const list = await store.list();
         const text = Symbol.asyncIterator in list ? await textOf(list) : serializeOrders(list);
-        assert.equal(text, serializeOrders(last.reverse()));
+        assert.equal(text, serializeOrders(some));
       }
     });
 
@@ -99,13 +100,9 @@ export function testOrderStore(name: string, open: (file: string) => OwnedOrderS
 
     test('if one of the orders is invalid, put throws a TypeError and stores none of the orders', async (t) => {
       const store = await stored(t, { id: 5n });
+      const put = async () => store.put([{ id: 1n }, { id: 5n }, { id: 2n, quantity: 0.5 }]);
       const message = 'order 2: quantity must be an integer between -(2^53-1) and 2^53-1';
-      for (const orders of [
-        [{ id: 1n }, { id: 2n, quantity: 0.5 }],
-        [{ id: 5n }, { id: 2n, quantity: 0.5 }],
-      ]) {
-        await assert.rejects(async () => store.put(orders), { name: 'TypeError', message });
-      }
+      await assert.rejects(put, { name: 'TypeError', message });
       assert.deepEqual(await listedIds(store), [5n]);
     });
 
