@@ -56,17 +56,19 @@ function replace(file: string): void {
   renameSync(`${file}.copy`, file);
 }
 
-test('a damaged page leads to a 503 rather than a truncated list, and /readyz and the log report it', async (t) => {
-  const { orders, client, readiness, isLogged } = await serving(t, 5_000);
-  assert.deepEqual(await readiness(), [200, 'ok']);
-  const file = join(orders.cwd, 'store-orders.db');
-  const bytes = readFileSync(file);
-  const page = bytes.indexOf('pending') & ~0xfff;
-  writeFileSync(file, bytes.fill(0xff, page, page + 4_096), { flag: 'r+' });
-  const { status, headers } = await client.list();
-  assert.deepEqual([status, headers['retry-after']], [503, '1']);
-  assert.deepEqual(await readiness(), [503, 'unavailable']);
-  const damaged =
-    /^store-orders\.db is damaged: .+; stop the server, keep a copy of the file and its -wal file, then run db restore with a sound backup$/;
-  await until(() => isLogged(damaged));
-});
+for (const what of ['list', 'cancel'] as const) {
+  test(`a damaged page that a ${what} reads leads to a 503, and /readyz and the log report it`, async (t) => {
+    const { orders, client, cancel, readiness, isLogged } = await serving(t, 5_000);
+    assert.deepEqual(await readiness(), [200, 'ok']);
+    const file = join(orders.cwd, 'store-orders.db');
+    const bytes = readFileSync(file);
+    const page = bytes.indexOf('pending') & ~0xfff;
+    writeFileSync(file, bytes.fill(0xff, page, page + 4_096), { flag: 'r+' });
+    const { status, headers } = await (what === 'list' ? client.list() : cancel());
+    assert.deepEqual([status, headers['retry-after']], [503, '1']);
+    assert.deepEqual(await readiness(), [503, 'unavailable']);
+    const damaged =
+      /^store-orders\.db is damaged: .+; stop the server, keep a copy of the file and its -wal file, then run db restore with a sound backup$/;
+    await until(() => isLogged(damaged));
+  });
+}

@@ -9,21 +9,14 @@ export interface Answer {
   readonly tookMs: number;
 }
 
-/**
- * A client with one connection, kept open between requests. Its methods reject if a response is
- * missing or truncated.
- */
-export interface Client {
-  list(): Promise<Answer>;
-  cancel(id: bigint): Promise<Answer>;
-  close(): void;
-}
+export type Client = ReturnType<typeof createClient>;
 
 /**
- * Creates a client. When a response has `Connection: close`, or the connection has ended, the
- * client opens a new connection for the next request. It never sends a request twice.
+ * Creates a client with one connection, kept open between requests. When a response has
+ * `Connection: close`, or the connection has ended, the client opens a new connection for the next
+ * request. It never sends a request twice. Its methods reject if a response is missing or truncated.
  */
-export function createClient(url: string, apiKey: string): Client {
+export function createClient(url: string, apiKey: string) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const headers = { authorization: `Bearer ${apiKey}` };
 
@@ -45,7 +38,7 @@ export function createClient(url: string, apiKey: string): Client {
 
   return {
     list: () => send('GET', '/store/orders'),
-    cancel: (id) => send('DELETE', `/store/orders/${id}`),
+    cancel: (id: bigint) => send('DELETE', `/store/orders/${id}`),
     close: () => agent.destroy(),
   };
 }

@@ -1,14 +1,8 @@
 import assert from 'node:assert/strict';
 import { createSqliteOrderStore, openSqliteDatabase } from 'store-orders/sqlite';
 
-/** The orders in a database file. */
-export interface Found {
-  readonly stored: ReadonlySet<bigint>;
-  readonly cancelled: ReadonlySet<bigint>;
-}
-
 /** Opens the store on a file that no process uses, as a restarted server does, and looks at the file. */
-export function reopen(file: string): Found {
+export function reopen(file: string) {
   const database = openSqliteDatabase(file);
   createSqliteOrderStore(database);
   database.close();
@@ -16,7 +10,7 @@ export function reopen(file: string): Found {
 }
 
 /** Returns the orders of a file, even while a process uses it. Asserts that the file is sound. */
-export function look(file: string): Found {
+export function look(file: string) {
   const database = openSqliteDatabase(file);
   const ask = (sql: string) => String(Object(database.prepare(`SELECT (${sql}) AS value`).get()).value);
   // One text has all ids, because thousands of rows would take longer than everything else.

@@ -2,18 +2,11 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import type { TestContext } from 'node:test';
 import { temporaryDirectory, temporaryFile } from '../../support/temporary-file.js';
 
-/** A file system that only the test uses, so that the test can make its whole disk fail. */
-export interface MountedImage {
-  readonly directory: string;
-  /** Makes the file system read-only, as the kernel does after an error. */
-  makeReadOnly(): void;
-  /** Freezes the file system: from now on nothing is written, and writers wait. */
-  freeze(): void;
-  thaw(): void;
-}
-
-/** Mounts a file system for the test. If mounting is not allowed, skips the test and returns `undefined`. */
-export function mountImage(t: TestContext): MountedImage | undefined {
+/**
+ * Mounts a file system that only the test uses, so that the test can make its whole disk fail. If
+ * mounting is not allowed, skips the test and returns `undefined`.
+ */
+export function mountImage(t: TestContext) {
   const [image, directory] = [temporaryFile(), temporaryDirectory()];
   try {
     run('mkfs.ext4', '-q', image, '32M');
@@ -29,7 +22,9 @@ export function mountImage(t: TestContext): MountedImage | undefined {
   });
   return {
     directory,
+    /** Makes the file system read-only, as the kernel does after an error. */
     makeReadOnly: () => run('mount', '-o', 'remount,abort', directory),
+    /** From now on nothing is written, and writers wait. */
     freeze: () => run('fsfreeze', '-f', directory),
     thaw: () => run('fsfreeze', '-u', directory),
   };

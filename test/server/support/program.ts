@@ -114,7 +114,7 @@ export function answerOf(args: readonly string[], options: RunOptions): Promise<
   return programIn(options).json(args, options.input);
 }
 
-export interface IssuedKey {
+interface IssuedKey {
   readonly key: string;
   readonly id: string;
 }
