@@ -122,7 +122,7 @@ const FACTORIES: Readonly<Record<string, Row>> = {
       ['trustProxy', { ...parts, trustProxy: '1' }],
       ['maxConnectionsPerAddress', { ...parts, maxConnectionsPerAddress: '1' }],
       ['corsOrigins', { ...parts, corsOrigins: 'https://shop.example' }],
-      ['corsOrigins', { ...parts, corsOrigins: null }],
+      ['corsOrigins(?=: expected origins such as "https://shop.example", or "[*]"$)', { ...parts, corsOrigins: null }],
       ['backends: expected an object with a function for each backend', { ...parts, backends: 7 }],
       ['backends.db', { ...parts, backends: { db: 'ok' } }],
     ],

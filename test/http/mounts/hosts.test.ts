@@ -1,16 +1,8 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
 import { hostSuite } from './support/host-suite.js';
 import { MOUNTS } from './support/mounts.js';
 
-const warnings: string[] = [];
-process.on('warning', (warning) => warnings.push(warning.message));
+// Node.js warns about header fields that HTTP/2 forbids.
+process.on('warning', ({ message }) => assert.doesNotMatch(message, /header/));
 
 for (const mount of MOUNTS) hostSuite(mount);
-
-test('during the tests of all mounts, Node.js has not warned about header fields that HTTP/2 forbids', () => {
-  assert.deepEqual(
-    warnings.filter((warning) => warning.includes('header')),
-    [],
-  );
-});

@@ -83,18 +83,14 @@ test('the documentation is compressed for clients that accept it, and each encod
 });
 
 test('concurrent readiness checks share one check of the backends', async (t) => {
-  let asked = 0;
   const checked = createDeferred<'ok'>();
-  const database = () => {
-    asked++;
-    return checked.promise;
-  };
+  const database = t.mock.fn(() => checked.promise);
   const { server, origin } = await listen(t, { backends: { database } });
   let arrived = 0;
   server.on('request', () => arrived++);
   const waiting = Array.from({ length: 20 }, () => fetch(`${origin}/readyz`));
   await until(() => arrived === 20);
-  assert.equal(asked, 1);
+  assert.equal(database.mock.callCount(), 1);
   checked.resolve('ok');
   for (const response of await Promise.all(waiting)) assert.equal(response.status, 200);
 });

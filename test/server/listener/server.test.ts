@@ -92,9 +92,11 @@ test('a draining server serves requests that have partly arrived or arrive soon,
   await fetch(`${origin}/healthz`);
 
   const texts = [fresh, idle, begun, probe].map(readText);
+  const startMs = performance.now();
   const drained = server.drain();
   for (const socket of [fresh, idle]) socket.write(KEYED);
   assert.deepEqual(await Promise.all(unused), ['', '']);
+  assert.ok(performance.now() - startMs > 450, 'half a second');
   for (const socket of [begun, probe]) socket.write('\r\n');
   for (const [index, text] of (await Promise.all(texts)).entries()) {
     const status = index === 3 ? 503 : 200;

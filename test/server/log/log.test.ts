@@ -9,12 +9,7 @@ function slowStream() {
   let taken: (() => void) | undefined;
   return {
     writes,
-    lines: () =>
-      writes
-        .join('')
-        .trimEnd()
-        .split('\n')
-        .map((line) => JSON.parse(line)),
+    lines: () => (writes.join('').match(/.+/g) ?? []).map((line) => JSON.parse(line)),
     write(batch: string, written: () => void) {
       assert.equal(taken, undefined, 'a write begins only when the previous one has ended');
       writes.push(batch);

@@ -98,12 +98,9 @@ test('the metrics port has only GET and HEAD /metrics, its errors are Error obje
 test('the metrics port closes a connection after one response, reads no further request from it, and accepts four at a time', {
   timeout: 60_000,
 }, async (t) => {
-  let calls = 0;
   const collected = createDeferred<string>();
-  const { port } = await listen(t, () => {
-    calls++;
-    return collected.promise;
-  });
+  const collect = t.mock.fn(() => collected.promise);
+  const { port } = await listen(t, collect);
   const requests = 'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(100);
   const sockets = [];
   for (let n = 0; n < 4; n++) {
@@ -114,7 +111,7 @@ test('the metrics port closes a connection after one response, reads no further 
   assert.equal(await readText(open(port, requests)), '');
   collected.resolve('all\n');
   for (const text of await Promise.all(sockets.map(readText))) assert.match(text, /^HTTP\/1\.1 200 .*all\n$/s);
-  assert.equal(calls, 4);
+  assert.equal(collect.mock.callCount(), 4);
 });
 
 const metrics = createMetrics({ database: () => 'degraded', quotas: () => Promise.reject() });
