@@ -164,10 +164,18 @@ test('the log has one JSON object for each request, with the reason if the reque
   });
 });
 
-test('requests without a valid key are limited separately for each client address that the trusted proxy reports', async (t) => {
-  const server = await startServer(t, { cwd: temporaryDirectory() }, '--address-per-minute', '2', '--trust-proxy', '1');
-  const statusFor = async (address: string) =>
-    (await fetch(`${server.url}/store/orders`, { headers: { 'x-forwarded-for': `6.6.6.6, ${address}` } })).status;
+test('requests without a valid key are limited separately for each client address that the trusted proxy reports, under the base path and with CORS', async (t) => {
+  const origin = 'https://a.example';
+  const options = ['--address-per-minute', '2', '--trust-proxy', '1', '--base-path', '/shop', '--cors-origin', origin];
+  const server = await startServer(t, { cwd: temporaryDirectory() }, ...options);
+  const [key = ''] = server.stderr().match(/so_\w{38}(?=\n)/) ?? [];
+  assert.equal((await server.get(key)).status, 200);
+  const statusFor = async (address: string) => {
+    const headers = { origin, 'x-forwarded-for': `6.6.6.6, ${address}` };
+    const response = await fetch(`${server.url}/store/orders`, { headers });
+    assert.equal(response.headers.get('access-control-allow-origin'), origin);
+    return response.status;
+  };
   assert.deepEqual(
     [await statusFor('1.1.1.1'), await statusFor('1.1.1.1'), await statusFor('1.1.1.1')],
     [401, 401, 429],
