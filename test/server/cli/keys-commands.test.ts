@@ -65,6 +65,7 @@ test('the keys commands refuse an unknown or revoked key; the commands that they
   const { id } = Object(await json('keys create --plan free --db m.db'));
   await output(`keys revoke ${id} --db m.db`);
   assert.equal(await failure(`keys rotate ${id} --db m.db`), `${id} is already revoked`);
+  assert.equal(await output('quota list --db m.db'), 'no key has used any of its quotas\n');
   for (const command of ['rotate key_absent', 'revoke key_absent', 'set-plan key_absent --plan free']) {
     assert.equal(
       await failure(`keys ${command} --db m.db`),
@@ -128,4 +129,6 @@ test('"quota list" prints the 20 keys nearest their limit, or as many as --limit
   assert.deepEqual(listed[0], { id: second, plan: 'enterprise', windows: [windows[0], day], bannedUntil });
   assert.deepEqual(await json(`ban lift ${second}`), { id: second, done: 'lift_ban' });
   assert.deepEqual(await json(`quota reset ${second}`), { id: second, done: 'reset' });
+  await output(`keys revoke ${first}`);
+  assert.equal(Object(await json('quota list'))[0].id, others[0], 'neither an unused nor a revoked key is listed');
 });
