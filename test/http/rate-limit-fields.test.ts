@@ -77,12 +77,9 @@ test('RateLimit and RateLimit-Policy can describe any plan, for example with thr
 
 test("X-RateLimit-Reset is the reset time on the limiter's clock plus that clock's offset from UTC, rounded up to whole seconds", async () => {
   const limiter = createMemoryLimiter({ clock: { nowMs: () => 5_001, utcOffsetMs: () => 1_000_000 } });
+  const authenticate = () => ({ id: 'owner', plan: planOf(perMinute(2)) });
   for (const draftFields of [true, false]) {
-    const shop = createShop({
-      limiter,
-      draftFields,
-      authenticate: () => ({ id: 'owner', plan: planOf(perMinute(2)) }),
-    });
+    const shop = createShop({ limiter, draftFields, authenticate });
     assert.equal((await ask(shop)).xRateLimit[2], 1_066, '5.001 s + 60 s + 1,000 s');
   }
 });

@@ -47,9 +47,7 @@ test('if authenticate, the limiter and the store are synchronous, every reply is
   assert.ok('then' in listing(513), 'a longer list is serialised in several passes of the event loop');
 });
 
-async function settleAll(): Promise<void> {
-  await new Promise(setImmediate);
-}
+const settleAll = () => new Promise(setImmediate);
 
 test('close() resolves only when every earlier request has its reply', async () => {
   const finish: ((orders: readonly Order[]) => void)[] = [];

@@ -143,9 +143,8 @@ test('fetchGuard charges request.ip, unless clientAddress is set, and passes on 
   const upgrading = fetchGuard(guard, () => upgrade);
   await upgrading(request);
   assert.equal(await upgrading(withKey), upgrade, 'a response that cannot be copied stays as it is');
-  const handle = fetchGuard(guard, (_request, _principal, peer: string) => new Response(peer), {
-    clientAddress: (_request, peer) => peer,
-  });
+  const clientAddress = (_request: Request, peer: string) => peer;
+  const handle = fetchGuard(guard, (_request, _principal, peer: string) => new Response(peer), { clientAddress });
   await handle(request, '203.0.113.9');
   assert.equal(await (await handle(withKey, '203.0.113.9')).text(), '203.0.113.9');
   assert.deepEqual([messages[0]?.clientAddress, messages[1]?.clientAddress], ['198.51.100.7', '203.0.113.9']);
