@@ -5,7 +5,6 @@ import { failures } from '../support/failures.js';
 import {
   auditsOf,
   type BrokenServers,
-  changingFields,
   changingLists,
   changingRequests,
   changingResponses,
@@ -44,7 +43,7 @@ const BROKEN: BrokenServers = {
   'sorts the ids in the list as text': [['4.1-ascending'], changingLists((text) => `[${ordersIn(text).sort()}]`)],
   'lists negative ids last': [
     ['4.1-ascending'],
-    changingLists((text) => `[${[...ordersIn(text).slice(1), ...ordersIn(text).slice(0, 1)]}]`),
+    changingLists((text) => `[${ordersIn(text).sort((a, b) => Number(a.includes(':-')) - Number(b.includes(':-')))}]`),
   ],
   'lists absent fields as null': [['4.1-absent'], changingLists((text) => text.replaceAll('}', ',"shipDate":null}'))],
   'lists the status of orders': [['4.1-absent'], changingLists((text) => text.replaceAll('}', ',"status":"shipped"}'))],
@@ -125,10 +124,14 @@ suite('the audits', () => {
     }
   });
 
-  test('the audits allow that the response to GET has no Content-Length, and that a 401 costs nothing', async () => {
-    const lenient = changingFields((fields, { request, response }) => {
+  test('the audits allow any message, that the response to GET has no Content-Length, and that a 401 costs nothing', async () => {
+    const lenient = changingResponses(async ({ request, response }) => {
+      const text = (await response.text()).replace('"message":"', '"message":"= ');
+      const changed = new Response(response.status === 204 ? null : text, response);
+      const fields = changed.headers;
       if (request.method === 'GET') fields.delete('Content-Length');
       if (response.status === 401) fields.set('X-RateLimit-Remaining', fields.get('X-RateLimit-Limit') ?? '');
+      return changed;
     });
     assert.deepEqual(await failures(auditsOf(lenient)), []);
   });

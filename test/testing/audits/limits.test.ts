@@ -40,7 +40,12 @@ const BROKEN: BrokenServers = {
       }),
     ),
   ],
-  'sends the same Retry-After throughout a window': [['8-retry-early'], changingField('Retry-After', () => '60')],
+  'rounds a long Retry-After up to tens of seconds': [
+    ['8-retry-early'],
+    changingField('Retry-After', (seconds) =>
+      seconds.length > 1 ? `${Math.ceil(Number(seconds) / 10) * 10}` : seconds,
+    ),
+  ],
   'never bans': [
     ['5-ban'],
     changingField('Retry-After', (_, { service }) => `${60 - (Math.floor(service.clock.nowMs() / 1_000) % 60)}`),

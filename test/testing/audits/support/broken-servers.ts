@@ -35,7 +35,7 @@ export const changingResponses =
   async (request) =>
     change({ request, response: await fetch(request), service });
 
-export const changingFields = (change: (fields: Headers, exchange: Exchange) => void): Break =>
+const changingFields = (change: (fields: Headers, exchange: Exchange) => void): Break =>
   changingResponses((exchange) => {
     const changed = new Response(exchange.response.body, exchange.response);
     change(changed.headers, exchange);
