@@ -157,6 +157,9 @@ test('a reply that arrived before the deadline decides, although this process wa
   mock.timers.tick(DEADLINE_MS);
   for (const reply of late) reply();
   assert.equal((await decision).nowMs, 1_700_000_000_000);
+  await turn();
+  for (let n = 0; n < 2; n++) await pause(limiter, 1);
+  assert.deepEqual(modes, [], 'only the two pauses have failed');
 });
 
 test('a request that is decided leaves no timer behind, which would keep the process running', async () => {
