@@ -73,16 +73,22 @@ export async function besideStrangers(
     const memoryBytes = peakBytes(server.child.pid);
     t.diagnostic(`${place}: at most ${mebibytes(memoryBytes)}; ${JSON.stringify(await attacking)}`);
     assert.ok(memoryBytes <= 256 * MIB, mebibytes(memoryBytes));
-    for (const [index, { who, p99, failures }] of beside.entries()) {
-      t.diagnostic(`${place}, ${who}: p99 ${quiet[index]?.p99.toFixed(1)} → ${p99.toFixed(1)} ms`);
+    for (const [index, { who, perSecond, p99, failures }] of beside.entries()) {
+      const alone = quiet[index] ?? assert.fail();
+      t.diagnostic(
+        `${place}, ${who}: ${alone.perSecond.toFixed(0)} → ${perSecond.toFixed(0)} a second ` +
+          `(ratio ${(perSecond / alone.perSecond).toFixed(2)}), p99 ${alone.p99.toFixed(1)} → ${p99.toFixed(1)} ms ` +
+          `(ratio ${(p99 / alone.p99).toFixed(1)})`,
+      );
       // While strangers use up the limit of an address, a key from there that the server has not
       // seen can be refused without a look-up.
       const isRefusedByLimit = place === 'the same address' && who === 'unseen keys';
       const unexpected = failures.filter((failure) => !(isRefusedByLimit && failure === '429'));
       assert.deepEqual(unexpected, [], `${place}, ${who}`);
-      // Other work on the machine would break this bound, so it holds only where nothing else runs.
+      // Other work on the machine would break these bounds, so they hold only where nothing else runs.
       if (process.env['STORE_ORDERS_IDLE'] !== '1' || who === 'unseen keys') continue;
       assert.ok(p99 <= 500, `${place}, ${who}: ${p99} ms`);
+      assert.ok(perSecond >= alone.perSecond / 2, `${place}, ${who}: ${perSecond} a second`);
     }
   }
   assert.equal(server.child.exitCode, null);

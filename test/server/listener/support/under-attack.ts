@@ -39,6 +39,7 @@ export interface Customer {
 
 /** Sends the requests of a customer until `during` settles. Returns what the customer has measured. */
 export async function measure({ url, nextKey, agent, pauseMs }: Customer, during: Promise<unknown>) {
+  const startMs = performance.now();
   const latencies: number[] = [];
   /** The statuses other than 200, and the errors. */
   const failures: string[] = [];
@@ -67,5 +68,9 @@ export async function measure({ url, nextKey, agent, pauseMs }: Customer, during
   });
   await Promise.all(working);
   const sorted = latencies.toSorted((one, other) => one - other);
-  return { p99: sorted[Math.floor(0.99 * sorted.length)] ?? Number.NaN, failures };
+  return {
+    perSecond: (1_000 * sorted.length) / (performance.now() - startMs),
+    p99: sorted[Math.floor(0.99 * sorted.length)] ?? Number.NaN,
+    failures,
+  };
 }
