@@ -40,6 +40,7 @@ const field = (name: string, change: (value: string, index: number) => string) =
 const ANSWER_FLAWS: Flaws<Answer> = {
   status: (answer) => (answer.status < 400 ? { ...answer, status: 500 } : { ...answer, status: 204, text: '' }),
   'body of a 200': only(200, body('null')),
+  'ids in quotes': only(200, (answer) => ({ ...answer, text: answer.text.replaceAll(/"id":(-?\d+)/g, '"id":"$1"') })),
   'body of a 412': only(412, body('null')),
   'status in a 412': only(412, member('status', 418)),
   'no code in a 412': only(412, member('code', '')),
@@ -56,6 +57,9 @@ const ANSWER_FLAWS: Flaws<Answer> = {
       return [`${name} of a 404`, only(404, empty)];
     }),
   ),
+  'no x-ratelimit-remaining in a 401': only(401, ({ fields: { 'x-ratelimit-remaining': _, ...fields }, ...answer }) => {
+    return { ...answer, fields };
+  }),
 };
 
 type State = Decision['inForce'];
