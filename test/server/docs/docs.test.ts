@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { PLANS } from 'store-orders';
 import { createOpenApiDocument, serializeOpenApiDocument } from 'store-orders/openapi';
 import { pre } from '../../../dist/server/docs/markup.js';
 import { checkSnapshot } from '../../support/snapshot.js';
@@ -95,36 +94,10 @@ test('a request for a documentation file gets a 304 if the file is unchanged; HE
   }
 });
 
-test('the documentation page has every field, header field, plan with its quotas, response and error code of the OpenAPI document, and both say by what requests without a valid key are limited', async (t) => {
-  const { components, info } = createOpenApiDocument();
+test('the documentation page has each error code of the OpenAPI document, and each target of its own links', async (t) => {
   const page = await pageText(t);
-  const plans = Object.values(PLANS).map(({ name, policies }) => {
-    const quotaOf = (id: string) => policies.find((policy) => policy.name === id)?.quota.toLocaleString('en');
-    return [name, quotaOf('minute'), quotaOf('day')];
-  });
-  const rows = [['Plan', 'Requests per minute', 'Requests per day'], ...plans, ['enterprise', 'agreed', 'agreed']];
-  const expected: unknown[] = rows.map((cells) => `${cells.join('')}\n`);
-  for (const [name, header] of Object.entries(components.headers)) {
-    if (/RateLimit|Retry-After/.test(name)) expected.push(name, Object(header).description);
-  }
-  for (const schema of [components.schemas['Order'], components.schemas['Error']]) {
-    for (const [name, field] of Object.entries(Object(schema).properties)) {
-      const { type, format, description, examples } = Object(field);
-      expected.push(name, format === undefined ? type : `${type}, ${format}`, description);
-      if (examples !== undefined) expected.push(`Example: ${examples[0]}`);
-    }
-  }
-  const limitWithoutKey = 'Requests without a valid key are limited by client address.';
-  assert.ok(info.description.includes(limitWithoutKey));
-  expected.push(limitWithoutKey);
-  expected.push(...Object.values(components.responses).map(({ description }) => description));
-  const { code: codes } = Object(components.schemas['Error']).properties;
+  const { code: codes } = Object(createOpenApiDocument().components.schemas['Error']).properties;
   for (const code of codes.enum) assert.ok(page.includes(`id="error-${code}"`), code);
-  const plain = textOf(page);
-  assert.deepEqual(
-    expected.filter((text) => !plain.includes(String(text).replaceAll('`', '').replace('2^53', '253'))),
-    [],
-  );
   for (const [, target] of page.matchAll(/href="#([\w-]+)"/g)) assert.ok(page.includes(`id="${target}"`), target);
 });
 

@@ -4,9 +4,9 @@ import { checkSnapshot } from '../../support/snapshot.js';
 import type { Page } from './support/browser.js';
 import { DESKTOP, suiteInBrowser } from './support/opened-page.js';
 
-/** Returns the elements that requests change, one a line, without what differs from run to run. */
-async function shownBy(page: Page): Promise<string> {
-  const elements = "document.querySelectorAll('.quota, #answer, #announcement')";
+/** Returns these elements, one a line, without what differs from run to run. */
+async function shownBy(page: Page, selector = '.quota, #answer, #announcement'): Promise<string> {
+  const elements = `document.querySelectorAll('${selector}')`;
   const html = await page.evaluate<string>(`Array.from(${elements}, ({ outerHTML }) => outerHTML).join('')`);
   return html
     .replaceAll(/\n?<(?=\w)/g, '\n<')
@@ -16,7 +16,7 @@ async function shownBy(page: Page): Promise<string> {
 }
 
 suiteInBrowser('the documentation page', (openPage) => {
-  test('what the page shows of a list, two cancellations, an unknown order and a 429 is answers.html; after a 429, another key can be used at once', async (t) => {
+  test('what the page shows of a list with ids above 2^53, two cancellations, an unknown order and a 429 is answers.html; after a 429, another key can be used at once', async (t) => {
     const { page, list, cancel } = await openPage(t);
     await list('key-1');
     const shown = [await shownBy(page)];
@@ -24,7 +24,7 @@ suiteInBrowser('the documentation page', (openPage) => {
       await cancel(id);
       await page.locator(`.orders .done[aria-label^="Cancel order ${id}:"]`).waitFor();
     }
-    shown.push(await shownBy(page));
+    shown.push(await shownBy(page, '.quota, .orders tr:has(.done), .refusal, #announcement'));
     for (const [id, status] of [
       ['12', 404],
       ['9007199254740992', 204],
@@ -75,25 +75,6 @@ suiteInBrowser('the documentation page', (openPage) => {
     });
     await page.clock.runFor(31_000);
     assert.deepEqual(asked, []);
-  });
-
-  test('the page shows the orders in a table and as indented JSON, with exact ids', async (t) => {
-    const { page, text, list } = await openPage(t);
-    await list('key-1');
-    const listed = await text();
-    assert.match(listed, /200 OK[\s\S]*4 orders\s/);
-    assert.ok(listed.includes('  {\n    "id": 9007199254740993,\n    "petId": 8,'));
-    assert.ok(listed.includes('"id": 9223372036854775807\n'));
-    const rows = await page.evaluate<string[][]>(
-      "Array.from(document.querySelectorAll('.orders tr'), (row) => Array.from(row.cells, (cell) => cell.innerText))",
-    );
-    assert.deepEqual(rows[0]?.slice(0, 5), ['id', 'petId', 'quantity', 'shipDate', 'complete']);
-    assert.deepEqual(rows[1], ['1', '7', '2', '2026-02-03T04:05:06Z', 'true', 'Cancel']);
-    assert.deepEqual(rows[3], ['9007199254740993', '8', '', '2030-04-01T07:00:00.500-05:00', 'false', 'Cancel']);
-    assert.deepEqual(
-      rows.map(([id]) => id),
-      ['id', '1', '9007199254740992', '9007199254740993', '9223372036854775807'],
-    );
   });
 
   test('the Cancel button of a row cancels only that order, after a confirmation; a refusal disables the button, and its reason is shown below the row', async (t) => {
