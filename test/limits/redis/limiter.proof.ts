@@ -9,8 +9,6 @@ import { skip, startRedisCluster } from '../../support/redis-server.js';
 import { until } from '../../support/until.js';
 import { useRedis } from './support/redis.js';
 
-const DAY_MS = 86_400_000;
-
 const redis = useRedis();
 let client: Redis;
 let send: SendCommand;
@@ -67,35 +65,6 @@ test('a decision uses the values that the plan had when the request was made', {
   Object.assign(plan.policies[0] ?? {}, { quota: 1_000 });
   const { remaining, policy } = (await asked).inForce;
   assert.deepEqual([remaining, policy.quota], [0, 2]);
-});
-
-test('the requests of each address are counted in this process, without calls to Redis', { skip }, async () => {
-  const strangers = createPlan({ name: 'strangers', policies: [perDay(2)], partition: 'address' });
-  const limiter = patient({ maxAddresses: 1 });
-  sent = [];
-  assert.equal((await limiter.take('192.0.2.1', strangers)).inForce.remaining, 1);
-  assert.equal((await limiter.take('192.0.2.2', strangers)).inForce.remaining, 1);
-  assert.equal((await limiter.take('192.0.2.3', strangers)).inForce.remaining, 0, 'the shared bucket is used');
-  assert.equal((await limiter.peek('192.0.2.1', strangers, 0)).inForce.remaining, 1);
-  assert.deepEqual(sent, []);
-});
-
-test('the record of a key in Redis expires when nothing in it counts any more, and the name of the record does not contain the key id', {
-  skip,
-}, async () => {
-  const limiter = patient();
-  const { nowMs, inForce, utcOffsetMs } = await limiter.take('customer-1', daily);
-  assert.equal(utcOffsetMs, 0);
-  assert.equal(inForce.resetAtMs, nowMs + DAY_MS);
-  const [name = '', ...others] = await client.keys('*');
-  assert.deepEqual(others, []);
-  assert.match(name, /^store-orders:2:[\w-]{43}$/);
-  assert.equal(await client.pexpiretime(name), inForce.resetAtMs);
-  await limiter.ban('customer-1', 2 * DAY_MS);
-  assert.ok((await client.pexpiretime(name)) >= nowMs + 2 * DAY_MS);
-  await limiter.unban('customer-1');
-  await limiter.reset('customer-1');
-  assert.deepEqual(await client.keys('*'), []);
 });
 
 test('decisions use the clock of the Redis server, however wrong the clock of this process is', { skip }, async (t) => {

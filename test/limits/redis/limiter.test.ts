@@ -165,7 +165,7 @@ test('a reply that arrived before the deadline decides, although this process wa
 test('a request that is decided leaves no timer behind, which would keep the process running', async () => {
   mock.timers.reset();
   for (server of ['replies', 'fails'] as const) await open().take('key', PLAN);
-  assert.ok(!process.getActiveResourcesInfo().includes('Timeout'));
+  assert.equal(process.getActiveResourcesInfo().includes('Timeout'), false);
 });
 
 test('with onBackendError closed every request is rejected during an outage, with open none is refused', async () => {
@@ -182,13 +182,23 @@ test('with onBackendError closed every request is rejected during an outage, wit
   assert.equal(opened.mode, 'open');
 });
 
+test('the requests of each address are counted in this process, without calls to the server', async () => {
+  const strangers = createPlan({ name: 'strangers', policies: [perDay(2)], partition: 'address' });
+  const limiter = open({ maxAddresses: 1 });
+  assert.equal((await limiter.take('192.0.2.1', strangers)).inForce.remaining, 1);
+  assert.equal((await limiter.take('192.0.2.2', strangers)).inForce.remaining, 1);
+  assert.equal((await limiter.take('192.0.2.3', strangers)).inForce.remaining, 0, 'the shared bucket is used');
+  assert.equal((await limiter.peek('192.0.2.1', strangers, 0)).inForce.remaining, 1);
+  assert.deepEqual(sent, []);
+});
+
 test('only a server that says, in the words of any client, that it lacks the script gets it, with the call', async () => {
   server = 'lacks the script';
   await open().take('key', PLAN);
   assert.deepEqual([sent.map(([name]) => name), modes], [['EVALSHA', 'EVAL'], []]);
 });
 
-test('an invalid option throws an error that names the option', () => {
+test('an invalid option or length of a ban throws an error that names it', async () => {
   for (const [error, value] of [
     ['TypeError: send: expected a function', undefined],
     ['TypeError: prefix: expected a string', 5],
@@ -208,6 +218,7 @@ test('an invalid option throws an error that names the option', () => {
       error,
     );
   }
+  await assert.rejects(open().ban('key', 0), new RangeError('ms: expected a whole number from 1 up'));
 });
 
 test('a server that returns something else than the right number of integers counts as failing, and so does a `send` that throws', async () => {

@@ -8,10 +8,12 @@ import { useRedis } from './support/redis.js';
 
 const PLAN = createPlan({ name: 'plan', policies: [perMinute(60), perDay(1_000)], ban: { after: 3, graceMs: 0 } });
 const SMALL = createPlan({ name: 'small', policies: [perDay(1)], ban: { after: 3, graceMs: 0 } });
+const DAY_MS = 86_400_000;
 
 const redis = useRedis();
 let client: Redis;
-const open = () => createRedisLimiter({ send: (command) => client.call(...command), deadlineMs: 10_000 });
+const open = (options: { refusalCacheMs?: number } = {}) =>
+  createRedisLimiter({ send: (command) => client.call(...command), deadlineMs: 10_000, ...options });
 
 beforeEach(() => {
   if (!skip) client = redis();
@@ -65,4 +67,26 @@ test('a record can be read with redis-cli', {
   assert.deepEqual(await read(), [ban, ...windows]);
   await limiter.unban('key');
   assert.deepEqual(await read(), [false, ...windows]);
+});
+
+test('a record expires when nothing in it counts any more, and its name does not contain the key id', {
+  skip,
+}, async () => {
+  const limiter = open({ refusalCacheMs: 0 });
+  const { nowMs, inForce, utcOffsetMs } = await limiter.take('customer-1', SMALL);
+  assert.equal(utcOffsetMs, 0);
+  assert.equal(inForce.resetAtMs, nowMs + DAY_MS);
+  const [name = '', ...others] = await client.keys('*');
+  assert.deepEqual(others, []);
+  assert.match(name, /^store-orders:2:[\w-]{43}$/);
+  assert.equal(await client.pexpiretime(name), inForce.resetAtMs);
+  let refusal = await limiter.take('customer-1', SMALL);
+  while (refusal.verdict !== 'banned') refusal = await limiter.take('customer-1', SMALL);
+  // The ban takes a minute, and for 24 hours after it the next ban is longer.
+  assert.equal(await client.pexpiretime(name), refusal.nowMs + 60_000 + DAY_MS);
+  await limiter.ban('customer-1', 2 * DAY_MS);
+  assert.ok((await client.pexpiretime(name)) >= nowMs + 2 * DAY_MS);
+  await limiter.unban('customer-1');
+  await limiter.reset('customer-1');
+  assert.deepEqual(await client.keys('*'), []);
 });
