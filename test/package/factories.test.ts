@@ -35,11 +35,13 @@ interface Row {
   readonly wrong?: readonly (readonly [string, ...unknown[]])[];
 }
 
-const SERVICE: Row = { names: 'service' };
-const mountWith = (option: string): Row => ({
+const respond = () => {};
+const NO_OWNS = ['service: expected an object with the method owns', { respond, refuse: respond }] as const;
+const SERVICE: Row = { names: 'service', wrong: [NO_OWNS] };
+const mountWith = (option: string, ...wrong: readonly (readonly [string, ...unknown[]])[]): Row => ({
   names: 'service',
   good: [service, {}],
-  wrong: ['clientAddress', option].map((name) => [name, service, { [name]: 5 }]),
+  wrong: [...wrong, ...['clientAddress', option].map((name) => [name, service, { [name]: 5 }] as const)],
 });
 const ADMISSION = [
   ['basePath', { ...parts, basePath: 7 }],
@@ -70,7 +72,7 @@ const FACTORIES: Readonly<Record<string, Row>> = {
   createOrderService: { names: OPTIONS, good: [parts], wrong: ADMISSION },
   createPlan: { names: 'plan|plan.name', good: [plan] },
   forwardedAddress: { names: 'proxies', accepts: [7] },
-  nodeHandler: mountWith('onReply'),
+  nodeHandler: mountWith('onReply', NO_OWNS, ['service: expected an object with the method refuse', { respond }]),
   fetchHandler: mountWith('compressLists'),
   fastifyPlugin: SERVICE,
   koaMiddleware: SERVICE,

@@ -36,7 +36,7 @@ interface KoaContextLike {
 export function koaMiddleware(
   service: OrderService,
 ): (ctx: KoaContextLike, next: () => Promise<unknown>) => Promise<void> {
-  checkMethods('service', service, ['respond']);
+  checkMethods('service', service, ['respond', 'owns']);
   const enqueue = createResponseQueue();
   return async (ctx, next) => {
     // The target is read from `originalUrl`, because Koa's routers and mounts rewrite `url`.

@@ -56,7 +56,7 @@ export interface NodeHandler {
  * ```
  */
 export function nodeHandler(service: OrderService, options: NodeMountOptions = {}): NodeHandler {
-  checkMethods('service', service, ['respond']);
+  checkMethods('service', service, ['respond', 'refuse', 'owns']);
   checkFields('options', options, ['clientAddress', 'onReply']);
   const { clientAddress = frameworkAddress, onReply } = options;
   checkFunction('clientAddress', clientAddress);
