@@ -58,7 +58,7 @@ function xRateLimitFields(limit: number, remaining: number, resetMs: number): st
   return ['X-RateLimit-Limit', `${limit}`, 'X-RateLimit-Remaining', `${remaining}`, 'X-RateLimit-Reset', reset];
 }
 
-/** Returns `Retry-After` in seconds (RFC 9110 §10.2.3). */
+/** Returns `Retry-After` in seconds (RFC 9110 §10.2.3). Never 0, or a client would retry at once. */
 export function retryAfter(ms: number): string {
-  return `${seconds(ms)}`;
+  return `${Math.max(1, seconds(ms))}`;
 }

@@ -179,8 +179,11 @@ export function isHost(value: string): boolean {
   return HOST.test(value);
 }
 
-/** Matches `Bearer` in any case (RFC 9110 §11.1), spaces, and a token (RFC 6750 §2.1). */
-const BEARER = /^bearer +[A-Za-z0-9._~+/-]+=*$/i;
+/**
+ * Matches `Bearer` in any case (RFC 9110 §11.1), spaces, and a token (RFC 6750 §2.1). In HTTP/2,
+ * Node.js keeps the spaces at the end of a field.
+ */
+const BEARER = /^bearer +[A-Za-z0-9._~+/-]+=* *$/i;
 
 export function bearerToken(value: string): string | undefined {
   return BEARER.test(value) ? value.slice('bearer '.length).trim() : undefined;

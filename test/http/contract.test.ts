@@ -73,6 +73,11 @@ for (const way of WAYS) {
       });
     }
 
+    test('spaces after a key do not belong to it', async (t) => {
+      const { ask } = await openShop(t, way);
+      assert.equal((await ask('GET', ORDERS, [['Authorization', `${KEY[1]}  `]])).status, 200);
+    });
+
     if (!way.isVerbatim) return;
 
     test('a request target in absolute form is matched by its path, and nothing else in a target is normalised', async (t) => {

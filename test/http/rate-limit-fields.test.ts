@@ -84,6 +84,13 @@ test("X-RateLimit-Reset is the reset time on the limiter's clock plus that clock
   }
 });
 
+test("a refusal by the host's own limiter that names no wait has Retry-After: 1", async () => {
+  const limiter = createMemoryLimiter();
+  const shop = createShop({ limiter: { take: (...args) => ({ ...limiter.peek(...args), allowed: false }) } });
+  const { status, retryAfter } = await ask(shop, bearer('free-key'));
+  assert.deepEqual([status, retryAfter], [429, 1]);
+});
+
 test('with draftFields: false, responses lack RateLimit and RateLimit-Policy, but no other field', async () => {
   const plan = planOf(perMinute(2));
   const { names } = await ask(shopWith(plan));
