@@ -27,7 +27,7 @@ interface FastifyRequestLike {
 }
 
 interface FastifyReplyLike {
-  readonly raw: { destroy(error: Error): unknown };
+  readonly raw: { readonly headersSent: boolean; destroy(error: Error): unknown };
   code(status: number): unknown;
   getHeader(name: string): unknown;
   header(name: string, value: string): unknown;
@@ -59,7 +59,7 @@ const UNLISTED = { schema: { hide: true } };
  * ```
  */
 export function fastifyPlugin(service: OrderService): (app: FastifyInstanceLike) => Promise<void> {
-  checkMethods('service', service, ['respond']);
+  checkMethods('service', service, ['respond', 'owns']);
   return async (app) => {
     const { prefix } = app;
     if (!service.basePath.startsWith(prefix)) {
@@ -98,8 +98,9 @@ function send(reply: FastifyReplyLike, { status, headers, body }: Reply, isMulti
   if (typeof body !== 'object' || !(Symbol.asyncIterator in body)) return reply.send(body);
   const stream = Readable.from(body);
   if (isMultiplexed) {
-    // Otherwise, Fastify would end the HTTP/2 stream as if the truncated body were complete.
-    stream.once('error', (error) => reply.raw.destroy(error));
+    // Otherwise, Fastify would end the HTTP/2 stream as if the truncated body were complete. If a
+    // hook of the host has held back the response, Fastify reports the error with a 500.
+    stream.once('error', (error) => reply.raw.headersSent && reply.raw.destroy(error));
   }
   return reply.send(stream);
 }

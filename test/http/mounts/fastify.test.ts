@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { connect } from 'node:http2';
+import { Readable } from 'node:stream';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import swagger from '@fastify/swagger';
@@ -106,6 +108,25 @@ test("a list that fails midway is not reported to the host as a client's error",
   const response = await fetch(`${await listen(t, app)}${ORDERS}`, { headers });
   await assert.rejects(response.text());
   assert.deepEqual(reported, []);
+});
+
+test('over HTTP/2, a list that fails while a hook of the host holds back the response gets a 500', async (t) => {
+  const app = fastify({ http2: true });
+  app.addHook('onSend', async (_request, _reply, payload) =>
+    payload instanceof Readable ? Buffer.concat(await payload.toArray()) : payload,
+  );
+  async function* list() {
+    yield '{"id":1}';
+    throw new Error('the database is gone');
+  }
+  app.register(fastifyPlugin(createShop({ store: fakeStore({ list }) }).service));
+  const client = connect(await app.listen({ port: 0, host: '127.0.0.1' }));
+  t.after(() => {
+    client.destroy();
+    return app.close();
+  });
+  const [answer] = await once(client.request({ ':path': ORDERS, ...headers }), 'response');
+  assert.equal(answer[':status'], 500);
 });
 
 test("a request that the host's hooks reject goes to the host's error handler and cancels no order", async () => {
