@@ -19,7 +19,7 @@ export function toResponse({ status, headers, body }: Reply): Response {
   // Stops Cloudflare Workers from compressing a list that is already compressed.
   const workersOptions = fields.has('Content-Encoding') && { encodeBody: 'manual' };
   const isWhole = body === undefined || typeof body === 'string' || body instanceof Uint8Array;
-  // `new Response` throws for a 204 with any body but `null`.
+  // `new Response` throws for a 204 with a body, even an empty one.
   const content = isWhole ? body : ReadableStream.from(body);
   return new Response(content, { status, headers: fields, ...workersOptions });
 }

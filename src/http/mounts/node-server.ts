@@ -27,7 +27,7 @@ export function attachTo<S extends Server>(
   service: OrderService,
   clientAddress: (request: IncomingMessage) => string | undefined,
 ): S {
-  checkMethods('server', server, ['on']);
+  checkMethods('server', server, ['on', 'emit']);
   // Node.js reads both options for each new connection, so they can be set on an existing server.
   Object.assign(server, { requireHostHeader: false, httpAllowHalfOpen: true });
   server.on('checkExpectation', (request, response) => void server.emit('request', request, response));
@@ -76,7 +76,7 @@ function answerAndClose(socket: Duplex, ask: () => Reply | Promise<Reply>): void
  * socket to the next response.
  */
 function closeAfterPending(socket: Duplex, response: ServerResponse | undefined): void {
-  if (response === undefined) socket.destroy();
+  if (response === undefined) socket.end(() => socket.destroy());
   else response.once('finish', () => closeAfterPending(socket, responseInProgress(socket)));
 }
 

@@ -193,8 +193,11 @@ test('a list whose request is followed by a CONNECT is sent to its end, unless t
     for (let id = 0; id < 64; id++) yield `{"id":${id},"shipDate":"${'x'.repeat(500_000)}"}`;
   }
   const { server, port } = await attached(t, createShop({ store: fakeStore({ list }) }));
+  const opened = once(server, 'connection');
   const requests = get() + lines('CONNECT a:443 HTTP/1.1', 'Host: a');
   assert.match(await readText(open(port, requests)), /,\{"id":63,[^{]*\]\r\n0\r\n\r\n$/);
+  const [connection] = await opened;
+  assert.ok(connection.writableFinished, 'TLS would tell the client that the response is complete');
   server.timeout = 200;
   for (const isReset of [false, true]) {
     const connected = once(server, 'connect');
