@@ -34,10 +34,11 @@ export function createConnections({ most, mostPerAddress, idleMs }: ConnectionLi
   /** Both maps are ordered, oldest first. */
   const open = new Map<Socket, Connection>();
   const byAddress = new Map<string, Set<Connection>>();
-  const sweepTimer = setInterval(sweep, idleMs).unref();
+  let sweepTimer: NodeJS.Timeout | undefined;
 
   function forget(connection: Connection): void {
     open.delete(connection.socket);
+    if (open.size === 0) sweepTimer = void clearInterval(sweepTimer);
     const neighbours = byAddress.get(connection.address);
     neighbours?.delete(connection);
     if (neighbours?.size === 0) byAddress.delete(connection.address);
@@ -95,6 +96,7 @@ export function createConnections({ most, mostPerAddress, idleMs }: ConnectionLi
       const connection: Connection = { socket, address, newest: undefined, swept: undefined, hasKey: undefined };
       open.set(socket, connection);
       byAddress.set(address, neighbours.add(connection));
+      sweepTimer ??= setInterval(sweep, idleMs).unref();
       socket.once('close', () => forget(connection));
     },
 
@@ -117,10 +119,9 @@ export function createConnections({ most, mostPerAddress, idleMs }: ConnectionLi
     /**
      * Closes each connection after its pending responses. The last of them has `Connection: close`,
      * unless it has already begun. A connection without pending responses is closed after
-     * `lingerMs`, unless a request arrives by then. Ends the sweeps.
+     * `lingerMs`, unless a request arrives by then.
      */
     closeAll(lingerMs: number): void {
-      clearInterval(sweepTimer);
       for (const connection of open.values()) {
         const { newest } = connection;
         if (newest === undefined || newest.writableFinished) closeUnlessUsed(connection, newest, lingerMs);

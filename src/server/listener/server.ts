@@ -130,11 +130,12 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
     // The `close` of node:http would also destroy connections whose response is complete but not
     // sent.
     NetServer.prototype.close.call(server);
-    setTimeout(connections.destroyAll, graceMs).unref();
+    const cutOff = setTimeout(connections.destroyAll, graceMs);
     connections.closeAll(LINGER_MS);
     await closed;
     // Stops node:http's check for slow connections. All connections are already closed.
     server.close();
+    clearTimeout(cutOff);
     await orders.close();
   }
 

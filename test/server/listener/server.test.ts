@@ -41,13 +41,29 @@ test('health checks need no key: /healthz reports that the server runs, /readyz 
   assert.equal((await answer('/store/orders'))[0], 401);
 });
 
-test('a server that has closed leaves no timer that repeats', async (t) => {
-  const { mock: started } = t.mock.method(globalThis, 'setInterval');
-  const { mock: stopped } = t.mock.method(globalThis, 'clearInterval');
-  const { server } = await listen(t);
-  await server.drain(0);
-  assert.equal(started.callCount(), 1);
-  assert.equal(stopped.calls[0]?.arguments[0], started.calls[0]?.result);
+test('a server without connections has no timers, whether it drains or is closed as by node:http', async (t) => {
+  const active = new Set<unknown>();
+  for (const kind of ['Interval', 'Timeout'] as const) {
+    const [start, stop] = [globalThis[`set${kind}`], globalThis[`clear${kind}`]];
+    t.mock.method(globalThis, `set${kind}`, (run: () => void, ms: number) => {
+      const timer = start(run, ms);
+      active.add(timer);
+      return timer;
+    });
+    t.mock.method(globalThis, `clear${kind}`, (timer: NodeJS.Timeout | undefined) => {
+      active.delete(timer);
+      stop(timer);
+    });
+  }
+  for (const end of ['close', 'drain'] as const) {
+    const { server, port } = await listen(t);
+    assert.equal(active.size, 0);
+    await readText(open(port, CLOSING));
+    await new Promise<void>((resolve) =>
+      end === 'drain' ? server.drain(60_000).then(resolve) : server.close(() => resolve()),
+    );
+    assert.equal(active.size, 0, end);
+  }
 });
 
 test('a request with Expect: 100-continue gets its final response at once', async (t) => {
