@@ -21,7 +21,10 @@ export async function connectRedis(address: RedisAddress): Promise<RedisConnecti
   const client = await createClient(address);
   let failure: Error | undefined;
   await new Promise<void>((resolve) => {
-    client.on('ready', () => resolve());
+    client.on('ready', () => {
+      failure = undefined;
+      resolve();
+    });
     // Until the connection is back, each command fails with the last failure.
     client.on('error', (error: Error) => {
       failure = new Error(withoutPassword(messageOf(error), address));

@@ -126,6 +126,7 @@ test('the program hides the password in an error of Redis; it connects again if 
     assert.equal(await redis.send(['PING'], ''), 'OK');
     await assert.rejects(redis.send([command], ''));
     await until(() => !redis.isConnected());
+    if (command === 'DEL') await assert.rejects(redis.send(['PING'], ''), /^Error: not connected$/);
     await until(redis.isConnected);
   }
   const sent = received.filter((name) => failing.includes(name));
