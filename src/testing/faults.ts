@@ -39,8 +39,6 @@ interface Connection {
   readonly clientAddress: ClientAddress;
   /** Aborted when the client no longer waits. */
   readonly signal: AbortSignal;
-  /** Waits until the data written so far is sent. */
-  flush(): Promise<void>;
 }
 
 /** Resolves to the faulty reply, or to `undefined` if the reply is lost. */
@@ -59,7 +57,7 @@ export function createFaultResponder(
   createService: (store: OrderStore) => OrderService,
 ): RespondWithFault {
   const broken = { 500: createService(WRONG_STORE), 503: createService(FAILING_STORE) };
-  return async (fault, request, { clientAddress, signal, flush }) => {
+  return async (fault, request, { clientAddress, signal }) => {
     if (fault === 500 || fault === 503) return broken[fault].respond(request, clientAddress);
     if (fault === 'request_lost') return undefined;
     const answering = service.respond(request, clientAddress);
@@ -68,21 +66,17 @@ export function createFaultResponder(
     const reply = await answering;
     if (fault === 'response_lost') return undefined;
     if (fault !== 'response_torn') return reply;
-    return reply.body === undefined ? undefined : { ...reply, body: tearInHalf(reply.body, flush) };
+    return reply.body === undefined ? undefined : { ...reply, body: tearInHalf(reply.body) };
   };
 }
 
 /** Yields the first half of the body, then fails like a connection that breaks. */
-async function* tearInHalf(
-  body: Exclude<Reply['body'], undefined>,
-  flush: () => Promise<void>,
-): AsyncGenerator<Buffer> {
+async function* tearInHalf(body: Exclude<Reply['body'], undefined>): AsyncGenerator<Buffer> {
   const pieces: Buffer[] = [];
   const isStream = typeof body === 'object' && Symbol.asyncIterator in body;
   for await (const piece of isStream ? body : [body]) pieces.push(Buffer.from(piece));
   const bytes = Buffer.concat(pieces);
   yield bytes.subarray(0, bytes.length / 2);
-  await flush();
   throw new TypeError('terminated');
 }
 

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { setImmediate } from 'node:timers';
 import { nodeHandler, type OrderService } from '../http/index.js';
 import { fetchHandler } from '../http/mounts/fetch.js';
 import { headOf } from '../http/mounts/fetch-conversion.js';
@@ -38,11 +37,7 @@ export function createTransports(
     signal.throwIfAborted();
     const fault = nextFault();
     if (fault === undefined) return handleFetch(request);
-    const reply = await respondWithFault(fault, headOf(request), {
-      clientAddress: undefined,
-      signal,
-      flush: async () => {},
-    });
+    const reply = await respondWithFault(fault, headOf(request), { clientAddress: undefined, signal });
     signal.throwIfAborted();
     if (reply !== undefined) return fetchHandler(withReply(reply))(request);
     throw new TypeError('fetch failed', { cause: Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }) });
@@ -54,7 +49,6 @@ export function createTransports(
     const reply = await respondWithFault(fault, request, {
       clientAddress: request.socket.remoteAddress,
       signal: closing.signal,
-      flush: () => new Promise((resolve) => setImmediate(resolve)),
     });
     if (reply === undefined) request.destroy();
     else nodeHandler(withReply(reply))(request, response);
