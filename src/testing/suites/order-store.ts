@@ -130,7 +130,9 @@ export function orderStoreSuite(open: OpenOrderStore): TestCase[] {
   }
 
   addCase('reports an order that does not exist as not found', [{ id: 2n ** 53n }, { id: 1n }], async (store) => {
-    for (const id of [2n ** 53n + 1n, 2n ** 53n - 1n, 0n, -1n, 2n]) assert.equal(await store.cancel(id), 'not_found');
+    for (const id of [2n ** 53n + 1n, 2n ** 53n - 1n, 0n, -1n, 2n]) {
+      assert.equal(await store.cancel(id), 'not_found', `order ${id} must not be found`);
+    }
     // A store may reject an id beyond int64, or report it as not found.
     for (const id of [2n ** 64n + 1n, 2n ** 63n, -(2n ** 64n) + 1n]) {
       assert.notEqual(await Promise.resolve(id).then(store.cancel).catch(String), 'cancelled', `${id}`);
