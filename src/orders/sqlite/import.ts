@@ -40,7 +40,7 @@ export async function importRecords(
       if (existing !== undefined) return { outcome: 'exists', ...placeOf(existing) };
       database.exec(`INSERT OR REPLACE INTO main.orders (${COLUMN_NAMES})
         SELECT ${COLUMN_NAMES} FROM temp.staging ORDER BY id`);
-      if (count > 0) database.exec(COUNT_REVISION);
+      database.exec(COUNT_REVISION);
       return { outcome: 'stored', count };
     });
   } catch (error) {
