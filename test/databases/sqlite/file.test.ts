@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { subscribe } from 'node:diagnostics_channel';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
@@ -36,6 +37,8 @@ test('close ends one thread after the other, so that the last one removes the wr
 test('after the writing thread has failed or ended, a probe tries to write', async (t) => {
   const threads: Worker[] = [];
   watchThreads(t, (thread) => threads.push(thread));
+  const published: unknown[] = [];
+  subscribe('store-orders:commit', (commit) => published.push(commit));
   const file = temporaryFile();
   const store = openSqliteOrderStore(file);
   t.after(() => store.close());
@@ -54,6 +57,7 @@ test('after the writing thread has failed or ended, a probe tries to write', asy
   assert.equal(threads.length, 2);
   await store.probe();
   assert.equal(threads.length, 3);
+  assert.deepEqual(published, [{ writes: 1 }, { writes: 1 }], 'the put and the probe');
 });
 
 test('while another connection holds the write lock, reads do not wait; a write is late after 3 s, plus 1 ms for each record, and then every write until the lock is free', async (t) => {
@@ -100,22 +104,45 @@ test('calls that wait behind a long put are not late', async (t) => {
   assert.equal(await cancelled, 'cancelled');
 });
 
-test('a call that hangs behind another one is late, and a store that is closed meanwhile does not keep the process alive', () => {
+test('an answer that comes with its deadline is in time, a call that hangs behind it is late, the next thread is not, and a store that is closed meanwhile does not keep the process alive', () => {
   // After its first answer, the thread stops like one that waits for a disk.
   const script = `
+    import { mock } from 'node:test';
     import { createFileWorker } from './dist/databases/sqlite/remote.js';
-    const thread = "import { parentPort } from 'node:worker_threads';" +
-      "parentPort.on('message', ([{ id }]) => {" +
+    const thread = "import { parentPort, workerData } from 'node:worker_threads';" +
+      "const { answers } = workerData; parentPort.on('message', ([{ id }]) => {" +
       "  parentPort.postMessage([{ id, value: 'cancelled' }]);" +
-      "  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 60_000);" +
+      "  Atomics.store(answers, 0, 1); Atomics.notify(answers, 0); Atomics.wait(answers, 0, 1, 60_000);" +
       "});";
     const url = new URL('data:text/javascript,' + encodeURIComponent(thread));
-    const { call, close } = createFileWorker(url, { file: 'a.db', identity: '', operation: 'write' }, () => {});
-    const outcomes = await Promise.allSettled([call.orders.cancel(1n), call.orders.cancel(2n), close()]);
-    console.log(outcomes.map(({ value, reason }) => value ?? reason.kind).join());
+    const answers = new Int32Array(new SharedArrayBuffer(4));
+    const data = { file: 'a.db', identity: '', operation: 'write', answers };
+    const { call, close } = createFileWorker(url, data, () => {});
+    const timeout = mock.method(AbortSignal, 'timeout');
+    mock.timers.enable({ apis: ['setTimeout'] });
+    const outcomes = [];
+    const note = (call) => call.then((value) => outcomes.push(value), ({ kind }) => outcomes.push(kind));
+    let started;
+    process.on('worker', (thread) => (started = thread));
+    const [first, second] = [call.orders.cancel(1n), call.orders.cancel(2n)].map(note);
+    await new Promise(setImmediate);
+    // The answer and the deadline of the first call come while this thread is busy.
+    Atomics.wait(answers, 0, 0);
+    mock.timers.tick(3_000);
+    await first;
+    await new Promise(setImmediate);
+    outcomes.push('waiting');
+    mock.timers.tick(3_000);
+    await second;
+    await started.terminate();
+    const [third, , closed] = [call.orders.cancel(3n), call.orders.cancel(4n), close()].map(note);
+    await third;
+    mock.timers.tick(3_000);
+    await closed;
+    console.log(outcomes.join(), timeout.mock.calls[0].arguments[0]);
     // Without the listener, the event loop would also wait for the thread to end.
     process.on('exit', () => process.kill(process.pid, 'SIGKILL'));`;
   const options = { cwd: root, encoding: 'utf8', timeout: 30_000 } as const;
   const { signal, stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', script], options);
-  assert.deepEqual([signal, stdout], ['SIGKILL', 'cancelled,late,late\n']);
+  assert.deepEqual([signal, stdout], ['SIGKILL', 'cancelled,waiting,late,cancelled,late,late 0\n']);
 });
