@@ -84,6 +84,7 @@ test('an array is serialised once for each version, and for each request if it h
     [withVersion([order], 'v2'), 2],
     [[order], 3],
     [[order], 4],
+    [withVersion([order], 'v2'), 4],
   ] as const) {
     listed = orders;
     assert.equal((await ask('GET', ORDERS, [KEY])).text, '[{"id":1}]');
