@@ -144,7 +144,7 @@ function stateAfter(
     const { name, windowMs, refill } = policy;
     const stored = bucketOf(state, policy);
     const isPulledBack = stored !== undefined && bucket.atMs < stored.atMs;
-    if ((isCharged || isPulledBack) && bucket.taken > 0) changed.push({ name, windowMs, refill, ...bucket });
+    if (isCharged || isPulledBack) changed.push({ name, windowMs, refill, ...bucket });
   }
   const kept = (state?.buckets ?? []).filter(
     (bucket) => fullByMs(bucket) > nowMs && !changed.some((other) => isSameBucket(bucket, other)),
