@@ -44,6 +44,8 @@ for (const [name, open] of Object.entries(limiters)) {
 
 test('a key and an address that are over quota stay over quota during a flood of 200,000 other addresses and keys', () => {
   const { clock, limiter } = start();
+  // The addresses' shared bucket has this name.
+  limiter.take('*', daily, 2);
   limiter.take('key', daily, 2);
   limiter.take('blocked', strangers, 3);
   let refused = 0;
@@ -83,11 +85,14 @@ test('when maxAddresses is reached, a new address gets its own bucket only after
 test('requests of other keys remove the expired state of a key, but no state that still counts', () => {
   const { clock, limiter } = start();
   const month = createPlan({ name: 'month', policies: [{ name: 'month', quota: 9, windowMs: 30 * DAY_MS }] });
+  const strict = createPlan({ name: 'strict', policies: [perDay(1)], ban: { after: 1, forgetMs: 2 * DAY_MS } });
   const trickle = createPlan({ name: 'trickle', policies: [{ ...perMinute(9), refill: 'continuous' }] });
   for (let n = 0; n < 100; n++) {
     limiter.take(`over ${n}`, n % 2 === 0 ? daily : trickle);
     limiter.take(`open ${n}`, month);
     limiter.ban(`banned ${n}`, 30 * DAY_MS);
+    // After the first refusal ten are forgiven, and the next one starts a ban.
+    for (let request = 0; request < 13; request++) limiter.take(`freed ${n}`, strict);
   }
   clock.advance(DAY_MS);
   for (let n = 0; n < 300; n++) limiter.take(`newcomer ${n}`, month);
@@ -95,6 +100,9 @@ test('requests of other keys remove the expired state of a key, but no state tha
     assert.equal(limiter.inspect(`over ${n}`), undefined);
     assert.equal(limiter.inspect(`open ${n}`)?.buckets.length, 1);
     assert.equal(limiter.take(`banned ${n}`, month).verdict, 'banned');
+    assert.equal(limiter.inspect(`freed ${n}`)?.ban?.level, 1, 'the next ban is longer');
+    limiter.unban(`banned ${n}`);
+    assert.equal(limiter.inspect(`banned ${n}`), undefined, 'nothing is left to store');
   }
 });
 
@@ -185,6 +193,20 @@ test('keys are limited correctly even if they have 100 different plans', () => {
     clock.advance(1);
   }
   for (const [n, plan] of plans.entries()) assert.equal(limiter.take(`key ${n}`, plan).verdict, 'over_quota');
+});
+
+test('a window that a plan adds is counted, and one that has ended is no longer in the state of the key', () => {
+  const { clock, limiter } = start();
+  const one = createPlan({ name: 'one', policies: [perMinute(9)], ban: false });
+  const two = createPlan({ name: 'two', policies: [perMinute(9), perDay(2)], ban: false });
+  for (const plan of [one, two, two]) assert.ok(limiter.take('key', plan).allowed);
+  assert.ok(!limiter.take('key', two).allowed);
+  clock.advance(MINUTE_MS);
+  assert.ok(!limiter.take('key', two).allowed);
+  assert.deepEqual(
+    limiter.inspect('key')?.buckets.map(({ name }) => name),
+    ['day'],
+  );
 });
 
 test('a decision keeps its values however late it is read, and JSON.stringify and inspect show all of them', () => {
