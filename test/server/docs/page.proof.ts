@@ -10,7 +10,7 @@ async function shownBy(page: Page, selector = '.quota, #answer, #announcement'):
   const html = await page.evaluate<string>(`Array.from(${elements}, ({ outerHTML }) => outerHTML).join('')`);
   return html
     .replaceAll(/\n?<(?=\w)/g, '\n<')
-    .replaceAll(/\d+(?= (?:ms|s|min|h)\b)/g, '#')
+    .replaceAll(/\b\d{1,4}(?= (?:ms|s|min|h)\b)/g, '#')
     .replaceAll(/\b(?<=t=|reset: |retry-after: )\d+/g, '#')
     .replaceAll(/(?<=date: |x-request-id: )[^\n]+/g, '#');
 }
@@ -18,6 +18,7 @@ async function shownBy(page: Page, selector = '.quota, #answer, #announcement'):
 suiteInBrowser('the documentation page', (openPage) => {
   test('what the page shows of a list with ids above 2^53, two cancellations, an unknown order and a 429 is answers.html; after a 429, another key can be used at once', async (t) => {
     const { page, list, cancel } = await openPage(t);
+    await page.clock.runFor(10_000);
     await list('key-1');
     const shown = [await shownBy(page)];
     for (const id of ['1', '9007199254740993']) {
