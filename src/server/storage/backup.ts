@@ -8,10 +8,11 @@ import { checkContents, withUnmigratedFile } from './existing-file.js';
 
 /** Copies a database to a new file, which gets its name only when it is complete and on disk. */
 export function backUp(file: string, target: string): CommandResult {
+  const isTaken = () => lstatSync(target, { throwIfNoEntry: false }) !== undefined;
+  const taken = failed(`${target} already exists; name a new file, because a backup overwrites nothing`);
+  if (isTaken()) return taken;
   return withCopy(file, target, (copy) => {
-    if (lstatSync(target, { throwIfNoEntry: false }) !== undefined) {
-      return failed(`${target} already exists; name a new file, because a backup overwrites nothing`);
-    }
+    if (isTaken()) return taken;
     const bytes = putInPlace(copy, target);
     return done(`backed up ${file} to ${target}, ${bytes} bytes`, { file, backup: target, bytes });
   });

@@ -114,6 +114,8 @@ test('db backup never overwrites an existing file, and reports a file that it ca
     await failure('db backup absent/copy.db'),
     'cannot create absent/copy.db; check that its directory exists and is writable',
   );
+  // The name is checked before the database is copied, which may take minutes.
+  assert.match(await failure('db backup link.db --db taken.db'), /^link.db already exists/);
   assert.deepEqual(readdirSync(cwd), ['link.db', 'store-orders.db', 'taken.db']);
   assert.equal(readFileSync(join(cwd, 'taken.db'), 'utf8'), 'mine');
 });
