@@ -65,7 +65,7 @@ export async function runServer(
       backends,
     });
     await listen(server, { host, port, flag: '--port' });
-    cleanUps.push(() => server.drain(0));
+    cleanUps.push(() => server.drain());
     // The primary of several workers serves the metrics of all of them.
     const hasMetricsPage = metrics !== undefined && lifecycle.worker === undefined;
     const metricsPage = hasMetricsPage ? await listenForMetrics(metrics, host, metricsPort) : undefined;

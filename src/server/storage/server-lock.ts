@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { openSqliteDatabase } from '../../databases/sqlite/driver.js';
-import { isResult } from '../../databases/sqlite/failure.js';
+import { failureOf, isResult } from '../../databases/sqlite/failure.js';
 
 /**
  * The suffix of the lock file beside a database. The lock file stays as long as the database,
@@ -22,7 +22,7 @@ export function lockForServer(file: string): (() => void) | undefined {
   } catch (error) {
     lockFile.close();
     if (isResult(error, 'busy')) return undefined;
-    throw error;
+    throw failureOf(error, file + LOCK_SUFFIX, 'read');
   }
 }
 

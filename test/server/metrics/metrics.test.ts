@@ -23,14 +23,8 @@ import { issueKey, startServer } from '../support/program.js';
 
 test('/metrics on its own port counts what the diagnostics channels report, in the text format of Prometheus, and reports the mode `local` if Redis cannot be reached', async (t) => {
   const cwd = temporaryDirectory();
-  const server = await startServer(
-    t,
-    { cwd, env: { REDIS_URL: 'redis://127.0.0.1:1' } },
-    '--metrics-port',
-    '0',
-    '--log',
-    'events',
-  );
+  const options = { cwd, env: { REDIS_URL: 'redis://127.0.0.1:1' } };
+  const server = await startServer(t, options, '--metrics-port', '0', '--log', 'events');
   const { key } = await issueKey(cwd, 'enterprise', '--per-minute', '3');
   const headers = { authorization: `Bearer ${key}` };
   for (const [method, path, status] of [
@@ -46,6 +40,8 @@ test('/metrics on its own port counts what the diagnostics channels report, in t
   const url = String(server.log().find(({ event }) => event === 'listening')?.['metrics']);
   const { status } = await fetch(new URL('/metrics', server.url));
   assert.equal(status, 401, 'the port of the order service has no /metrics');
+  const ready = { status: 'ok', backends: { database: 'ok', quotas: 'degraded' } };
+  assert.deepEqual(await (await fetch(new URL('/readyz', server.url))).json(), ready);
   const response = await fetch(url);
   assert.equal(response.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8');
   const text = await response.text();
@@ -102,12 +98,8 @@ test('the metrics port closes a connection after one response, reads no further 
   const collect = t.mock.fn(() => collected.promise);
   const { port } = await listen(t, collect);
   const requests = 'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(100);
-  const sockets = [];
-  for (let n = 0; n < 4; n++) {
-    const socket = open(port, requests);
-    await once(socket, 'connect');
-    sockets.push(socket);
-  }
+  const sockets = Array.from({ length: 4 }, () => open(port, requests));
+  await Promise.all(sockets.map((socket) => once(socket, 'connect')));
   assert.equal(await readText(open(port, requests)), '');
   collected.resolve('all\n');
   for (const text of await Promise.all(sockets.map(readText))) assert.match(text, /^HTTP\/1\.1 200 .*all\n$/s);

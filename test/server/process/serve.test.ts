@@ -103,6 +103,8 @@ test('if the server cannot listen, it reports why, exits with 1, and removes onl
     await failure(elsewhere),
     'cannot listen on port 8080 on 192.0.2.1: listen EADDRNOTAVAIL: address not available 192.0.2.1:8080; check --host and --port',
   );
+  const metrics = await failure(`serve --port ./shop.sock --metrics-port ${port}`);
+  assert.equal(metrics, `port ${port} on 127.0.0.1 is in use; choose another with --metrics-port`);
   assert.deepEqual(readdirSync(cwd), []);
   // Another program has written a file with the name of a database in memory.
   writeFileSync(join(cwd, ':memory:'), 'Felis catus');
@@ -110,11 +112,13 @@ test('if the server cannot listen, it reports why, exits with 1, and removes onl
   assert.deepEqual(readdirSync(cwd), [':memory:']);
 });
 
-test('if the lock file cannot be opened, the server exits with 1 and leaves no database', async () => {
+test('if the lock file cannot be opened or used, the server exits with 1 and leaves no database', async () => {
   const { cwd, failure } = programIn();
   mkdirSync(join(cwd, 'store-orders.db-server'));
+  writeFileSync(join(cwd, 'cats.db-server'), 'Felis catus');
   assert.match(await failure('serve --port 0'), /^cannot open \S*store-orders\.db-server: /);
-  assert.deepEqual(readdirSync(cwd), ['store-orders.db-server']);
+  assert.match(await failure('serve --port 0 --db cats.db'), /^cats\.db-server is damaged: /);
+  assert.deepEqual(readdirSync(cwd), ['cats.db-server', 'store-orders.db-server']);
 });
 
 test('a server with unreadable saved quotas does not start, and keeps its database', async () => {

@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { listen } from '../../../dist/server/process/listen.js';
 import { listenOnFreePort } from '../../support/listen.js';
 import { programIn, startServer } from '../support/program.js';
 
@@ -62,4 +63,11 @@ test('"healthcheck" asks the server at the address of its settings, reports what
   assert.deepEqual(await json('healthcheck'), { status: 200 });
   server.close().closeAllConnections();
   assert.equal(await failure('healthcheck'), `${url}/healthz: connect ECONNREFUSED 127.0.0.1:${port}`);
+});
+
+test('a server keeps running if it cannot accept a connection', async () => {
+  const server = createServer();
+  await listen(server, { host: '127.0.0.1', port: 0, flag: '--port' });
+  assert.ok(server.emit('error', new Error('accept EMFILE')));
+  server.close();
 });
