@@ -11,7 +11,7 @@ const RESERVED_FILES = 60;
 export function connectionLimit(): number {
   try {
     const [, files] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1')) ?? [];
-    return Math.max(10, Number(files ?? Number.POSITIVE_INFINITY) - RESERVED_FILES);
+    return Number(files ?? Number.POSITIVE_INFINITY) - RESERVED_FILES;
   } catch {
     return Number.POSITIVE_INFINITY;
   }

@@ -36,7 +36,6 @@ export async function openPostgresStorage(url: string, options: PostgresStorageO
     connectionString: url,
     application_name: 'store-orders',
     connectionTimeoutMillis: CONNECT_MS,
-    keepAlive: true,
   };
   let name = 'of this URL';
   try {
