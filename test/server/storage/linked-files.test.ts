@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import fs, { mkdirSync, readdirSync, symlinkSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { lockForServer } from '../../../dist/server/storage/server-lock.js';
-import { openServerSqliteStorage } from '../../../dist/server/storage/sqlite.js';
+import { discardUnused, openServerSqliteStorage, openSqliteStorage } from '../../../dist/server/storage/sqlite.js';
 import { temporaryFile } from '../../support/temporary-file.js';
 import { programIn, startServer } from '../support/program.js';
 
@@ -43,4 +43,19 @@ test('of two servers that start on a new file at the same time, the second does 
   const message = `cannot open ${file}: another server runs on it; stop it first, or name another file with --db`;
   assert.deepEqual(openServerSqliteStorage(file), { ok: false, message });
   assert.ok(fs.existsSync(file));
+});
+
+test('a closed server unlocks its file; temporary files of SQLite are beside the first file; a file is kept if it is unknown whether it is used', async () => {
+  delete process.env['SQLITE_TMPDIR'];
+  const file = temporaryFile();
+  for (const _ of [1, 2]) {
+    const opened = openServerSqliteStorage(file);
+    assert.ok(opened.ok);
+    await opened.storage.close();
+  }
+  assert.equal(process.env['SQLITE_TMPDIR'], dirname(file));
+  const opened = openSqliteStorage(temporaryFile(), { create: true });
+  assert.ok(opened.ok);
+  await discardUnused({ ...opened.storage, records: () => assert.fail() });
+  assert.ok(fs.existsSync(opened.storage.name));
 });
