@@ -153,14 +153,14 @@ function left({ windows, nowMs }: Decision): readonly (readonly number[])[] {
 test('the remaining tokens are exact, even if their number needs more than 32 bits', () => {
   const { limiter } = start();
   const quota = 999_999_999_999_999;
-  const plan = createPlan({ name: 'huge', policies: [perMinute(quota), perDay(quota)] });
-  let taken = 0;
-  for (const cost of [1, 2 ** 31 - 3, 1, 1, 1, 2 ** 31, 1, 2 ** 32, 2 ** 32 + 1, 1]) {
-    taken += cost;
-    assert.deepEqual(left(limiter.take('key', plan, cost)), [
-      [quota - taken, MINUTE_MS],
-      [quota - taken, DAY_MS],
-    ]);
+  for (const policies of [[perMinute(quota)], [perMinute(quota), perDay(quota)]]) {
+    const plan = createPlan({ name: 'huge', policies });
+    let taken = 0;
+    for (const cost of [1, 2 ** 31 - 3, 1, 1, 1, 2 ** 31, 1, 2 ** 32, 2 ** 32 + 1, 1]) {
+      taken += cost;
+      const expected = [MINUTE_MS, DAY_MS].slice(0, policies.length).map((windowMs) => [quota - taken, windowMs]);
+      assert.deepEqual(left(limiter.take(`${policies.length}`, plan, cost)), expected);
+    }
   }
 });
 
