@@ -90,7 +90,7 @@ test('a shipDate is rejected if it is not a date-time, or if its day or time doe
   }
 });
 
-test('createMemoryOrderStore throws if an order is invalid or two have the same id, and names the order', () => {
+test('createMemoryOrderStore is empty without orders, and throws if an order is invalid or two have the same id, and names the order', () => {
   for (const [name, message, ...orders] of [
     ['TypeError', `order 5: quantity ${SAFE}`, { id: 5n, quantity: 0.5 }],
     ['TypeError', 'order undefined: the record must be an object', null],
@@ -98,6 +98,7 @@ test('createMemoryOrderStore throws if an order is invalid or two have the same 
   ]) {
     assert.throws(() => createMemoryOrderStore(Object(orders)), { name, message });
   }
+  assert.deepEqual(createMemoryOrderStore().list(), []);
   const message = 'orders: expected an array or another iterable of orders';
   assert.throws(() => createMemoryOrderStore(Object({ id: 1n })), { name: 'TypeError', message });
 });

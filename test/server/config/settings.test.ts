@@ -174,6 +174,7 @@ test('the URLs of databases and of Redis servers are read, with default ports, d
       ...{ ...plain, nodes: [b, a], password: 'x' },
       name: 'redis://[::1]:17000,a:6379',
     },
+    'rediss://a,rediss://[::1]:17000': { nodes: [a, b], db: 0, tls: true, name: 'rediss://a:6379,[::1]:17000' },
   })) {
     assert.deepEqual(parseRedisUrl(url), expected);
   }
