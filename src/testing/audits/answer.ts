@@ -7,12 +7,20 @@ export interface Answer {
   readonly text: string;
 }
 
+export function assertStatus(
+  status: number,
+  expected: number,
+  message = `the status must be ${expected}, not ${status}`,
+): void {
+  assert.equal(status, expected, message);
+}
+
 /**
  * Asserts that a response has the expected status and a complete Error object (specification, part
  * 2) with the same `status`. Returns its `code`.
  */
 export function assertError({ status, headers, text }: Answer, expected: number, which?: string): string {
-  assert.equal(status, expected, which);
+  assertStatus(status, expected, which);
   assert.match(headers.get('content-type') ?? '', /^application\/json\b/);
   const error: unknown = JSON.parse(text);
   assert.ok(typeof error === 'object' && error !== null, 'the body of an error response must be an object');

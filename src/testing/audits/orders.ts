@@ -3,7 +3,7 @@ import { PLANS } from '../../limits/index.js';
 import { parseJson } from '../../orders/json.js';
 import { INT64_MAX, INT64_MIN } from '../../orders/order.js';
 import { EDGE_IDS } from '../suites/order-store.js';
-import { type Answer, assertError } from './answer.js';
+import { type Answer, assertError, assertStatus } from './answer.js';
 import { bearer, type Clause, ORDERS_PATH, orderPath } from './audit.js';
 
 /** Texts that are not ids. Number parsers read some of them as 1, 0 or a limit of int64. */
@@ -223,7 +223,7 @@ export const orderClauses: readonly Clause[] = [
 ];
 
 function assertCancelled({ status }: Answer, which?: string): void {
-  assert.equal(status, 204, which);
+  assertStatus(status, 204, which);
 }
 
 /** Returns the listed orders by id. Each integer in them is an exact `bigint`. */
