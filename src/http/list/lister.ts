@@ -23,12 +23,15 @@ export function createListRepresenter(): (listed: ListedOrders, request: ListReq
     if (version !== undefined && remembered?.version === version) return remembered.select;
     const select = after(serialize(listed), (serialized) => createRepresentationSelector(serialized));
     if (version === undefined) return select;
-    remembered = { version, select };
+    const shared = { version, select };
+    remembered = shared;
     if (isPromise(select)) {
-      // A list that failed is not kept, so that the next request tries again.
-      select.catch(() => {
-        remembered = undefined;
-      });
+      // Once the list is serialised, its readers need no promise. A list that failed is not kept,
+      // so that the next request tries again.
+      const settle = (settled?: SelectRepresentation) => {
+        if (remembered === shared) remembered = settled && { version, select: settled };
+      };
+      select.then(settle, () => settle());
     }
     return select;
   }

@@ -68,6 +68,24 @@ for (const way of WAYS) {
   });
 }
 
+test('once a version is serialised, its readers need no promise; an earlier version that fails late does not drop it', async () => {
+  const { promise: opened, resolve: open } = createDeferred();
+  const failed = createPagedStore([new Error('the file is gone')], opened);
+  const settled = createPagedStore(PAGES);
+  settled.counts.version++;
+  let { list } = failed.store;
+  const { service } = createShop({ store: fakeStore({ list: () => list() }) });
+  const respond = () => service.respond({ method: 'GET', url: ORDERS, rawHeaders: KEY });
+  const failing = respond();
+  list = settled.store.list;
+  assert.equal((await respond()).body, SERIALIZED);
+  open();
+  assert.equal((await failing).status, 503);
+  const reply = respond();
+  assert.ok(!(reply instanceof Promise));
+  assert.deepEqual([reply.body, settled.counts.readings], [SERIALIZED, 1]);
+});
+
 test('an array is serialised once for each version, and for each request if it has none', async () => {
   let readings = 0;
   const order = {
