@@ -158,7 +158,7 @@ export const settingsSchema = v.object({
     '--max-connections-per-address N',
     'STORE_ORDERS_MAX_CONNECTIONS_PER_ADDRESS',
     'most connections per client address; 0 for no limit; ignored with --trust-proxy',
-    [0, 1_000_000, 256],
+    [0, 1_000_000, 1_024],
   ),
   sample: setting(
     '--no-sample',

@@ -28,7 +28,9 @@ interface Connection {
  * Tracks the open connections of a server. A connection is keyless if it has sent no request, or if
  * the last reply on it was charged to its address. At the maximum number of connections, or of
  * connections of one address, a new connection replaces the oldest keyless one. If there is no
- * keyless connection, the new one is closed.
+ * keyless connection, the new one is closed. Until a connection sends a request, nothing tells a
+ * customer from a flood. The oldest is closed first, because no other order gives each newcomer as
+ * much time for its first request: the limit divided by the rate of new connections.
  */
 export function createConnections({ most, mostPerAddress, idleMs }: ConnectionLimits) {
   /** Both maps are ordered, oldest first. */
@@ -38,7 +40,10 @@ export function createConnections({ most, mostPerAddress, idleMs }: ConnectionLi
 
   function forget(connection: Connection): void {
     open.delete(connection.socket);
-    if (open.size === 0) sweepTimer = void clearInterval(sweepTimer);
+    if (open.size === 0) {
+      clearInterval(sweepTimer);
+      sweepTimer = undefined;
+    }
     const neighbours = byAddress.get(connection.address);
     neighbours?.delete(connection);
     if (neighbours?.size === 0) byAddress.delete(connection.address);

@@ -17,7 +17,7 @@ export interface OrderServerOptions extends OrderServiceOptions {
   readonly trustProxy?: number | undefined;
   /**
    * The maximum number of open connections for each client address, or for each /64 of IPv6. 0 for
-   * no limit. Default: 256. There is no limit behind proxies.
+   * no limit. Default: 1,024. There is no limit behind proxies.
    */
   readonly maxConnectionsPerAddress?: number | undefined;
   /**
@@ -77,7 +77,7 @@ const FORWARDED_WARNING =
  */
 export function createOrderServer(options: OrderServerOptions): OrderServer {
   checkServiceOptions(options, ['trustProxy', 'maxConnectionsPerAddress', 'corsOrigins', 'backends']);
-  const { trustProxy = 0, maxConnectionsPerAddress = 256, backends = {}, corsOrigins = [] } = options;
+  const { trustProxy = 0, maxConnectionsPerAddress = 1_024, backends = {}, corsOrigins = [] } = options;
   checkWholeNumber('maxConnectionsPerAddress', maxConnectionsPerAddress, 0);
   checkWholeNumber('trustProxy', trustProxy, 0);
   checkOrigins(corsOrigins);

@@ -122,7 +122,7 @@ databaseUrl                                                    default
 redisUrl                                                       default
 basePath                  /flag-0.9_~                          --base-path
 trustProxy                3                                    STORE_ORDERS_TRUST_PROXY
-maxConnectionsPerAddress  256                                  default
+maxConnectionsPerAddress  1024                                 default
 sample                    false                                STORE_ORDERS_SAMPLE
 addressPerMinute          600                                  default
 log                       events                               settings.json: log

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { until } from '../../support/until.js';
 import { issueKey, startServer } from '../support/program.js';
 import { type Client, connectFrom, KEYED, KEYLESS } from './support/client.js';
+import { attack } from './support/under-attack.js';
 
 test('if file descriptors run short, the server closes the oldest connections without a valid key, and serves customers', async (t) => {
   const cwd = temporaryDirectory();
@@ -38,4 +40,26 @@ test('STORE_ORDERS_MAX_CONNECTIONS_PER_ADDRESS limits the connections of an addr
   const port = Number(new URL(server.url).port);
   const clients = await Promise.all(Array.from({ length: 5 }, () => connectFrom(port)));
   await until(() => clients.filter((client) => client.isClosed()).length === 3);
+});
+
+test('beside 1,500 new connections a second from its own address, a customer that hesitates for 300 ms is served', async (t) => {
+  const cwd = temporaryDirectory();
+  const server = await startServer(t, { cwd }, '--no-sample', '--log', 'events');
+  const { key } = await issueKey(cwd, 'business');
+  const url = new URL(server.url);
+  const attacking = attack('newcomers', url, 8, 1_500, '127.0.0.1');
+  const strangers = await connectFrom(Number(url.port));
+  // This silent connection is closed as soon as the flood has taken its place.
+  await until(() => strangers.isClosed());
+  const statuses = await Promise.all(
+    Array.from({ length: 36 }, async (_, index) => {
+      await sleep(100 * index);
+      const customer = await connectFrom(Number(url.port));
+      await sleep(300);
+      return customer.ask(KEYED.replace('ours', key));
+    }),
+  );
+  const served = statuses.filter((status) => status === '200').length;
+  t.diagnostic(`${served} of 36; ${JSON.stringify(await attacking)}`);
+  assert.ok(served >= 30, `${served} of 36`);
 });

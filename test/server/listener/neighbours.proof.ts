@@ -22,11 +22,11 @@ const STRANGERS = [
   ['made-up keys', 250],
   ['non-readers', 250],
   ['connections', 250],
-  ['slow heads', 256],
-  ['slow bodies', 256],
+  ['slow heads', 1_024],
+  ['slow bodies', 1_024],
   ['slow readers', 250],
-  ['line breaks', 256],
-  ['silence', 256],
+  ['line breaks', 1_024],
+  ['silence', 1_024],
   ['forty at a time', 4],
 ] as const;
 

@@ -60,6 +60,7 @@ const ATTACKS: Readonly<Record<string, (socket: Socket, index: number) => void>>
   'made-up keys': (socket) => flood(socket.resume(), `Authorization: Bearer ${createApiKey()}\r\n`),
   connections: (socket) => socket.resume().end(),
   silence: (socket) => socket.resume(),
+  newcomers: (socket) => socket.resume(),
   'line breaks': (socket) => {
     send(socket.resume(), ORDERS, 1);
     every(socket, 1_000, () => socket.write('\r\n'));
@@ -80,11 +81,20 @@ function start(index: number): void {
   // connection.
   socket.on('close', () => {
     figures.closed++;
-    if (performance.now() < endMs) setImmediate(start, index);
+    if (attack !== 'newcomers' && performance.now() < endMs) setImmediate(start, index);
   });
 }
 
-for (let index = 0; index < Number(count); index++) setTimeout(start, index, index);
+if (attack === 'newcomers') {
+  // `count` new connections each second.
+  const startMs = performance.now();
+  let started = 0;
+  setInterval(() => {
+    while (started < ((performance.now() - startMs) / 1_000) * Number(count)) start(started++);
+  }, 5);
+} else {
+  for (let index = 0; index < Number(count); index++) setTimeout(start, index, index);
+}
 setTimeout(() => {
   console.log(JSON.stringify(figures));
   process.exit();
