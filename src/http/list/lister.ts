@@ -11,18 +11,45 @@ import {
 } from './representations.js';
 import { startStream } from './stream.js';
 
+/** A version of the list, and the selector of its representations once it is serialised. */
+interface SharedList {
+  readonly version: unknown;
+  readonly select: MaybePromise<SelectRepresentation>;
+}
+
 /**
  * Creates a function that represents the lists of one service. It remembers the most recent
  * version, so that its readers share one serialisation.
+ *
+ * Pages are read one version at a time. While one is read, one further reading waits for it, on
+ * behalf of all newer versions. So however often the list changes, there are at most two versions in
+ * memory, besides those that are still being sent.
  */
 export function createListRepresenter(): (listed: ListedOrders, request: ListRequest) => MaybePromise<Outcome> {
-  let remembered: { readonly version: unknown; readonly select: MaybePromise<SelectRepresentation> } | undefined;
+  let remembered: SharedList | undefined;
+  /** The pages to read next, and the reading that waits for the one in progress. */
+  let newest: ListedOrders = [];
+  let waiting: Promise<SelectRepresentation> | undefined;
 
   function selectorOf(listed: ListedOrders): MaybePromise<SelectRepresentation> {
     const { version } = listed;
-    if (version !== undefined && remembered?.version === version) return remembered.select;
-    const select = after(serialize(listed), (serialized) => createRepresentationSelector(serialized));
-    if (version === undefined) return select;
+    if (version === undefined) return createSelector(listed);
+    if (remembered?.version === version) return remembered.select;
+    if (!isPages(listed) || !isPromise(remembered?.select)) return remember(listed);
+    // Pages show the moment when they are read, so the newest ones suit all requests that wait.
+    newest = listed;
+    waiting ??= remembered.select.then(readNewest, readNewest);
+    return waiting;
+  }
+
+  function readNewest(): MaybePromise<SelectRepresentation> {
+    waiting = undefined;
+    return remember(newest);
+  }
+
+  function remember(listed: ListedOrders): MaybePromise<SelectRepresentation> {
+    const { version } = listed;
+    const select = createSelector(listed);
     const shared = { version, select };
     remembered = shared;
     if (isPromise(select)) {
@@ -45,6 +72,10 @@ export function createListRepresenter(): (listed: ListedOrders, request: ListReq
     }
     return after(selectorOf(listed), (select) => select(request));
   };
+}
+
+function createSelector(listed: ListedOrders): MaybePromise<SelectRepresentation> {
+  return after(serialize(listed), (serialized) => createRepresentationSelector(serialized));
 }
 
 function serialize(listed: ListedOrders): MaybePromise<SerializedList> {

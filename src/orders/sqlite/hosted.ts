@@ -3,6 +3,7 @@ import { isLate, type SqliteFileError } from '../../databases/sqlite/failure.js'
 import { openSqliteFile, type SqliteFile } from '../../databases/sqlite/file.js';
 import type { Host } from '../../databases/sqlite/worker.js';
 import type { CancelOutcome, ShipOutcome } from '../cancellation.js';
+import { CHANGES_LISTED_AFTER_MS, createNewestList, type NewestList } from '../newest-list.js';
 import type { OrderId } from '../order.js';
 import { type OrderInput, type OrderRecord, toOrderRecords } from '../record.js';
 import {
@@ -14,7 +15,7 @@ import {
   type PutOutcome,
 } from '../store.js';
 import { createListReader, type ListReader } from './list.js';
-import { CHANGES_LISTED_AFTER_MS, createOrders, type SqliteOrderStore } from './store.js';
+import { createOrders, type SqliteOrderStore } from './store.js';
 import { ORDERS_SCHEMA } from './table.js';
 
 /**
@@ -92,47 +93,23 @@ export function createFileOrders(file: SqliteFile<OrderParts>): SqliteFileOrderS
   };
 }
 
-/** Remembers the most recent list between two checks for changes, and while the disk hangs. */
-function createFileList({ reader }: SqliteFile<OrderParts>) {
-  /** Begins each version, because another file can have the same revision. */
-  const fileId = crypto.randomUUID();
+/** Reads the list in the worker that reads, and remembers it while the disk hangs. */
+function createFileList({ reader }: SqliteFile<OrderParts>): NewestList {
   let readings = 0;
-  /** Replaced after each put, because a check that began earlier may not see its orders. */
-  let recent: { list?: OrderPages; checkedMs?: number; checking?: Promise<OrderPages> | undefined } = {};
 
-  async function check(cached: typeof recent): Promise<OrderPages> {
-    const checkedMs = performance.now();
+  async function* readPages(): AsyncGenerator<Uint8Array> {
+    const reading = ++readings;
     try {
-      cached.list = createPages(`${fileId} ${await reader.list.revision()}`);
-      cached.checkedMs = checkedMs;
-    } catch (error) {
-      // While the disk hangs, no order can change, so the last list is good enough.
-      if (!isLate(error) || cached.list === undefined) throw error;
+      for (;;) {
+        const page = await reader.list.next(reading);
+        if (page === undefined) return;
+        yield page;
+        // Cancels that arrive meanwhile are sent before the next page is requested.
+        await nextTurn();
+      }
     } finally {
-      cached.checking = undefined;
+      end(reading);
     }
-    return cached.list;
-  }
-
-  function createPages(version: string): OrderPages {
-    return {
-      version,
-
-      async *[Symbol.asyncIterator]() {
-        const reading = ++readings;
-        try {
-          for (;;) {
-            const page = await reader.list.next(reading);
-            if (page === undefined) return;
-            yield page;
-            // Cancels that arrive meanwhile are sent before the next page is requested.
-            await nextTurn();
-          }
-        } finally {
-          end(reading);
-        }
-      },
-    };
   }
 
   /**
@@ -146,17 +123,6 @@ function createFileList({ reader }: SqliteFile<OrderParts>) {
     });
   }
 
-  return {
-    list(): MaybePromise<OrderPages> {
-      const { list, checkedMs = Number.NEGATIVE_INFINITY } = recent;
-      if (list !== undefined && performance.now() - checkedMs < CHANGES_LISTED_AFTER_MS) return list;
-      recent.checking ??= check(recent);
-      return recent.checking;
-    },
-
-    /** Makes the next list show a change by this process. */
-    noteChange(): void {
-      recent = {};
-    },
-  };
+  // While the disk hangs, no order can change, so the last list is good enough.
+  return createNewestList({ readRevision: () => reader.list.revision(), readPages, isUnchangeable: isLate });
 }

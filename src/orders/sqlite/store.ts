@@ -3,6 +3,7 @@ import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js
 import { prepareFile } from '../../databases/sqlite/durability.js';
 import { createWriteQueue, type WriteQueue } from '../../databases/sqlite/group-commit.js';
 import { type CancelOutcome, cancelOutcome, type OrderStatus, type ShipOutcome, shipOutcome } from '../cancellation.js';
+import { CHANGES_LISTED_AFTER_MS } from '../newest-list.js';
 import type { OrderId } from '../order.js';
 import { type OrderInput, type OrderRecord, toOrderRecords } from '../record.js';
 import {
@@ -32,12 +33,6 @@ export interface SqliteOrderStore extends OwnedOrderStore {
   ship(id: OrderId): Promise<ShipOutcome>;
   close(): Promise<void>;
 }
-
-/**
- * A list shows a change by another process at most this much later. Without the delay, checks for
- * changes would take a fifth of the time of a request.
- */
-export const CHANGES_LISTED_AFTER_MS = 100;
 
 /**
  * Creates an order store over an open handle of node:sqlite, better-sqlite3 or libsql. The caller

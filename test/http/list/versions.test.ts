@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import type { ListedOrders, Order } from 'store-orders';
-import { fakeStore, pagesOf, withVersion } from '../../support/fake-store.js';
+import { fakeStore, pageOf, pagesOf, withVersion } from '../../support/fake-store.js';
+import { MIB, mebibytes } from '../../support/memory.js';
 import { createDeferred, until } from '../../support/until.js';
 import { assertError } from '../support/answer.js';
 import { createShop, KEY, ORDERS } from '../support/shop.js';
@@ -71,19 +74,94 @@ for (const way of WAYS) {
 test('once a version is serialised, its readers need no promise; an earlier version that fails late does not drop it', async () => {
   const { promise: opened, resolve: open } = createDeferred();
   const failed = createPagedStore([new Error('the file is gone')], opened);
-  const settled = createPagedStore(PAGES);
-  settled.counts.version++;
-  let { list } = failed.store;
-  const { service } = createShop({ store: fakeStore({ list: () => list() }) });
+  let listed = failed.store.list();
+  const { service } = createShop({ store: fakeStore({ list: () => listed }) });
   const respond = () => service.respond({ method: 'GET', url: ORDERS, rawHeaders: KEY });
   const failing = respond();
-  list = settled.store.list;
-  assert.equal((await respond()).body, SERIALIZED);
+  const many = Array.from({ length: 1_000 }, (_, id) => ({ id: BigInt(id) }));
+  listed = withVersion(many);
+  const bodyOf = async () => String((await respond()).body);
+  assert.equal(await bodyOf(), `[${pageOf(many)}]`);
   open();
   assert.equal((await failing).status, 503);
   const reply = respond();
   assert.ok(!(reply instanceof Promise));
-  assert.deepEqual([reply.body, settled.counts.readings], [SERIALIZED, 1]);
+  assert.equal(reply.status, 200);
+});
+
+/** Creates a service whose list has a new version for each request, and is read when `go` is called. */
+function createChangingShop(pageBytes = 0) {
+  const readings: (() => void)[] = [];
+  let version = 0;
+  let atOnce = 0;
+  let mostAtOnce = 0;
+  const list = () => ({
+    version: ++version,
+    async *[Symbol.asyncIterator]() {
+      mostAtOnce = Math.max(mostAtOnce, ++atOnce);
+      const { promise, resolve } = createDeferred();
+      readings.push(resolve);
+      yield `{"id":${version}}`.padEnd(pageBytes);
+      await promise;
+      atOnce--;
+    },
+  });
+  const { service } = createShop({ store: fakeStore({ list }) });
+  const respond = async () => service.respond({ method: 'GET', url: ORDERS, rawHeaders: KEY });
+  return { readings, respond, versions: () => version, mostAtOnce: () => mostAtOnce };
+}
+
+test('while pages are read, all requests for newer versions wait for one further reading, which shows all of them', async () => {
+  const { readings, respond, versions, mostAtOnce } = createChangingShop();
+  const ask = (count: number) => Array.from({ length: count }, respond);
+  const first = ask(1);
+  await until(() => readings.length === 1);
+  const second = ask(20);
+  await until(() => versions() === 21);
+  readings[0]?.();
+  await until(() => readings.length === 2);
+  const third = ask(20);
+  await until(() => versions() === 41);
+  readings[1]?.();
+  await until(() => readings.length === 3);
+  readings[2]?.();
+  for (const [replies, shown] of [
+    [first, 1],
+    [second, 21],
+    [third, 41],
+  ] as const) {
+    for (const { body } of await Promise.all(replies)) assert.equal(body, `[{"id":${shown}}]`);
+  }
+  assert.deepEqual([readings.length, mostAtOnce()], [3, 1]);
+});
+
+test('however often a long list changes, two versions of it are in memory', async () => {
+  const { readings, respond } = createChangingShop(16 * MIB);
+  setFlagsFromString('--expose-gc');
+  const collectGarbage = runInNewContext('gc');
+  const heldBytes = () => {
+    // The second call waits for the memory that the first one has found.
+    collectGarbage();
+    collectGarbage();
+    return process.memoryUsage().arrayBuffers;
+  };
+  const baseBytes = heldBytes();
+  let mostBytes = 0;
+  let replies = 0;
+  const ask = async () => {
+    if ((await respond()).status === 200) replies++;
+  };
+  for (let round = 0; round < 8; round++) {
+    for (let request = 0; request < 3; request++) void ask();
+    await until(() => readings.length > round);
+    mostBytes = Math.max(mostBytes, heldBytes() - baseBytes);
+    readings[round]?.();
+  }
+  await until(() => {
+    for (const go of readings) go();
+    return replies === 24;
+  });
+  assert.ok(mostBytes < 2.5 * 16 * MIB, mebibytes(mostBytes));
 });
 
 test('an array is serialised once for each version, and for each request if it has none', async () => {

@@ -1,0 +1,72 @@
+import type { MaybePromise, OrderPages } from './store.js';
+
+/**
+ * A list shows a change by another process at most this much later. Without the delay, checks for
+ * changes would take a fifth of the time of a request.
+ */
+export const CHANGES_LISTED_AFTER_MS = 100;
+
+/** How a database reads its list. */
+export interface ListSource {
+  /** Resolves to a value that changes with each committed change of the list, by any process. */
+  readRevision(): Promise<bigint | number | string>;
+  /** Returns the pages of one snapshot, which is taken when the first page is requested. */
+  readPages(): AsyncIterable<string | Uint8Array>;
+  /** Reports whether an error of `readRevision` means that nothing can have changed meanwhile. */
+  isUnchangeable?(error: unknown): boolean;
+}
+
+export interface NewestList {
+  /**
+   * Returns pages with a version. They show a change that {@link noteChange} has announced, and a
+   * change by another process at most a tenth of a second later.
+   */
+  list(): MaybePromise<OrderPages>;
+  /** Makes the next list show a change by this process. */
+  noteChange(): void;
+}
+
+/**
+ * Creates the list of a database that other processes change too. It asks for the revision at most
+ * every tenth of a second, and concurrent calls share the question. The pages are read after their
+ * revision, so a list is never older than its version. A question that failed is not remembered.
+ */
+export function createNewestList({ readRevision, readPages, isUnchangeable = () => false }: ListSource): NewestList {
+  /** Begins each version, because another database can have the same revision. */
+  const listId = crypto.randomUUID();
+  let newest: { readonly pages: OrderPages; readonly checkedMs: number } | undefined;
+  let checking: Promise<OrderPages> | undefined;
+  let changes = 0;
+
+  async function check(): Promise<OrderPages> {
+    const checkedMs = performance.now();
+    const changesBefore = changes;
+    // A check that began before a change of this process may not see it.
+    const isCurrent = () => changes === changesBefore;
+    try {
+      const version = `${listId} ${await readRevision()}`;
+      const pages = { version, [Symbol.asyncIterator]: () => readPages()[Symbol.asyncIterator]() };
+      if (isCurrent()) newest = { pages, checkedMs };
+      return pages;
+    } catch (error) {
+      if (newest === undefined || !isUnchangeable(error)) throw error;
+      return newest.pages;
+    } finally {
+      if (isCurrent()) checking = undefined;
+    }
+  }
+
+  return {
+    list() {
+      if (newest !== undefined && performance.now() - newest.checkedMs < CHANGES_LISTED_AFTER_MS) return newest.pages;
+      checking ??= check();
+      return checking;
+    },
+
+    noteChange() {
+      changes++;
+      newest = undefined;
+      checking = undefined;
+    },
+  };
+}
