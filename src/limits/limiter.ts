@@ -59,6 +59,14 @@ export interface Decision {
   readonly inForce: WindowState;
 }
 
+/** Throws a RangeError unless `cost` is a whole number that every window of the plan can hold. */
+export function checkCost(cost: number, plan: Plan): void {
+  for (const { name, quota } of plan.policies) {
+    if (Number.isInteger(cost) && cost >= 0 && cost <= quota) continue;
+    throw new RangeError(`cost: expected a whole number from 0 to ${quota}, the quota per ${name}, not ${cost}`);
+  }
+}
+
 /** Copies the decision into an object without getters, so that a spread copies every property. */
 export function plainDecision(decision: Decision): Decision {
   const { key, plan, cost, allowed, verdict, nowMs, utcOffsetMs, retryAfterMs, windows, inForce } = decision;

@@ -1,7 +1,7 @@
 import { checkFields, checkWholeNumber } from '../../check.js';
 import { NO_STRIKES, withBan } from '../ban.js';
 import { type Clock, checkClock, createSystemClock } from '../clock.js';
-import type { Decision, KeyState, RateLimiter } from '../limiter.js';
+import { checkCost, type Decision, type KeyState, type RateLimiter } from '../limiter.js';
 import { checkPlan, type Plan } from '../plan.js';
 import { decide, keyState } from '../rule.js';
 import type { Instant } from '../token-bucket.js';
@@ -26,6 +26,8 @@ export interface MemoryLimiter extends RateLimiter {
 
 /** A memory limiter whose states can be read and written. */
 export interface StatefulLimiter extends MemoryLimiter {
+  /** The clock of all its instants. */
+  readonly clock: Clock;
   /** Returns the stored state of a key, or `undefined` if there is none. */
   inspect(key: string): KeyState | undefined;
   /** Replaces the stored state of a key: its windows, refusals and bans. */
@@ -63,7 +65,7 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
   return createStatefulLimiter(options);
 }
 
-export function createStatefulLimiter(options: MemoryLimiterOptions): StatefulLimiter {
+export function createStatefulLimiter(options: MemoryLimiterOptions = {}): StatefulLimiter {
   checkFields('options', options, ['clock', 'maxAddresses']);
   const { clock = createSystemClock(), maxAddresses = 100_000 } = options;
   checkClock(clock);
@@ -120,6 +122,8 @@ export function createStatefulLimiter(options: MemoryLimiterOptions): StatefulLi
   }
 
   return {
+    clock,
+
     take(key, plan, cost = 1) {
       if (typeof key !== 'string') throw new TypeError('key: expected a string');
       const now = readClock();
@@ -144,11 +148,4 @@ export function createStatefulLimiter(options: MemoryLimiterOptions): StatefulLi
       if (state !== undefined) keys.set(key, keyState(state.buckets));
     },
   };
-}
-
-export function checkCost(cost: number, plan: Plan): void {
-  for (const { name, quota } of plan.policies) {
-    if (Number.isInteger(cost) && cost >= 0 && cost <= quota) continue;
-    throw new RangeError(`cost: expected a whole number from 0 to ${quota}, the quota per ${name}, not ${cost}`);
-  }
 }

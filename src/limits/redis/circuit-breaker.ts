@@ -1,10 +1,16 @@
 export interface CircuitBreakerOptions {
   /** Milliseconds after which a call without a reply counts as failed. */
   readonly deadlineMs: number;
-  /** Resolves if the server works again. */
-  readonly probe: () => Promise<unknown>;
-  /** Called with the error when the circuit opens, and with no argument when it closes. */
-  readonly onChange: (error?: unknown) => void;
+  /** Resolves if the server that stores the key works again. */
+  readonly probe: (key: string) => Promise<unknown>;
+  /** Called with the outage when the circuit opens, and with no argument when it closes. */
+  readonly onChange: (outage?: Outage) => void;
+}
+
+/** The failed call that opened the circuit. In a cluster, the server of its key is the one to probe. */
+export interface Outage {
+  readonly key: string;
+  readonly error: unknown;
 }
 
 const FAILURES_IN_A_ROW = 3;
@@ -20,24 +26,24 @@ export function createCircuitBreaker({ deadlineMs, probe, onChange }: CircuitBre
   /** How many calls had been sent when the last failure was noticed. */
   let sentBefore = 0;
   let failures = 0;
-  let failure: { readonly error: unknown } | undefined;
+  let outage: Outage | undefined;
   let probeAtMs = 0;
 
-  function noteFailure(call: number, error: unknown): void {
-    if (failure !== undefined || call <= sentBefore) return;
+  function noteFailure(call: number, failure: Outage): void {
+    if (outage !== undefined || call <= sentBefore) return;
     sentBefore = sent;
     failures++;
     if (failures < FAILURES_IN_A_ROW) return;
-    failure = { error };
+    outage = failure;
     probeAtMs = performance.now() + PROBE_EVERY_MS;
-    onChange(error);
+    onChange(failure);
   }
 
   /**
-   * Settles as `reply.then(done, failed)` would. If `reply` does not settle before the deadline, it
-   * counts as failed.
+   * Settles as the reply to a call about `key`. If the reply does not settle before the deadline,
+   * rejects, and the call counts as failed.
    */
-  function run<T, R>(reply: Promise<T>, done: (value: T) => R, failed: (error: unknown) => R): Promise<R> {
+  function watch<T>(key: string, reply: Promise<T>): Promise<T> {
     const call = ++sent;
     return new Promise((resolve, reject) => {
       let isOver = false;
@@ -48,13 +54,9 @@ export function createCircuitBreaker({ deadlineMs, probe, onChange }: CircuitBre
         if (isOver) return;
         isOver = true;
         clearTimeout(timer);
-        try {
-          resolve(failed(error));
-        } catch (rethrown) {
-          reject(rethrown);
-        }
+        reject(error);
         // This comes last, so that the request is decided even if `onChange` throws.
-        noteFailure(call, error);
+        noteFailure(call, { key, error });
       }
 
       reply.then((value) => {
@@ -62,16 +64,16 @@ export function createCircuitBreaker({ deadlineMs, probe, onChange }: CircuitBre
         isOver = true;
         clearTimeout(timer);
         failures = 0;
-        resolve(done(value));
+        resolve(value);
       }, fail);
     });
   }
 
-  async function probeOnce(): Promise<void> {
+  async function probeServer(key: string): Promise<void> {
     probeAtMs = Number.POSITIVE_INFINITY;
     try {
-      await run(probe(), () => {}, rethrow);
-      failure = undefined;
+      await watch(key, probe(key));
+      outage = undefined;
       onChange();
     } catch {
       probeAtMs = performance.now() + PROBE_EVERY_MS;
@@ -79,20 +81,15 @@ export function createCircuitBreaker({ deadlineMs, probe, onChange }: CircuitBre
   }
 
   return {
-    run,
+    watch,
 
     /**
-     * Returns `undefined` if the server can be called. Otherwise returns the server's error, and
-     * starts a probe at most once a second.
+     * Returns `undefined` if the server can be called. Otherwise returns the outage, and starts a
+     * probe at most once a second.
      */
-    failure(): { readonly error: unknown } | undefined {
-      if (failure !== undefined && performance.now() >= probeAtMs) void probeOnce();
-      return failure;
+    outage(): Outage | undefined {
+      if (outage !== undefined && performance.now() >= probeAtMs) void probeServer(outage.key);
+      return outage;
     },
   };
-}
-
-/** For calls that have no fallback. */
-export function rethrow(error: unknown): never {
-  throw error;
 }

@@ -1,11 +1,11 @@
+import { LRUCache } from 'lru-cache';
 import { NO_STRIKES, withBan } from '../ban.js';
-import type { Clock } from '../clock.js';
 import type { Decision } from '../limiter.js';
 import type { StatefulLimiter } from '../memory/limiter.js';
 import type { Plan } from '../plan.js';
 import { decide } from '../rule.js';
 import type { ServerDecision } from './calls.js';
-import { createCircuitBreaker, rethrow } from './circuit-breaker.js';
+import { createCircuitBreaker } from './circuit-breaker.js';
 import type { SharedLimiter } from './shared-limiter.js';
 
 /**
@@ -18,13 +18,14 @@ export type LimiterMode = 'shared' | 'local' | 'open' | 'closed';
 export interface FallbackOptions {
   /** Decides while the server fails. It keeps its counts for the life of the process. */
   readonly local: StatefulLimiter;
-  /** The clock of `local`. */
-  readonly clock: Clock;
   readonly onBackendError: LimiterMode;
   /** Milliseconds after which a call without a reply counts as failed. */
   readonly deadlineMs: number;
   readonly onMode: (mode: LimiterMode, error?: unknown) => void;
 }
+
+/** How many bans of the server are remembered. Only a key that was issued can be banned. */
+const MAX_BANS = 10_000;
 
 /**
  * Wraps the shared limiter, so that calls settle soon after the deadline, whatever the server does.
@@ -33,19 +34,18 @@ export interface FallbackOptions {
  * the server fails.
  */
 export function withFallback(shared: SharedLimiter, options: FallbackOptions) {
-  const { local, clock, onBackendError, deadlineMs, onMode } = options;
-  /** The key of the last failed call. In a cluster, its server is the one to probe. */
-  let failedKey = '';
+  const { local, onBackendError, deadlineMs, onMode } = options;
+  const { clock } = local;
   /**
    * The end of each ban that the server has reported, by the local clock, so that the ban holds
    * during an outage. Bans in `local` began in this process, and the server does not know of them.
    */
-  const serverBans = new Map<string, number>();
+  const serverBans = new LRUCache<string, number>({ max: MAX_BANS });
 
   const breaker = createCircuitBreaker({
     deadlineMs,
-    probe: () => shared.probe(failedKey),
-    onChange: (error) => (error === undefined ? onMode('shared') : onMode(onBackendError, error)),
+    probe: shared.probe,
+    onChange: (outage) => (outage === undefined ? onMode('shared') : onMode(onBackendError, outage.error)),
   });
 
   function decideHere(method: 'take' | 'peek', key: string, plan: Plan, cost: number, error: unknown): Decision {
@@ -72,41 +72,25 @@ export function withFallback(shared: SharedLimiter, options: FallbackOptions) {
     return decision;
   }
 
-  /** Waits for the reply to a call about a key. */
-  function wait<T, R>(
-    key: string,
-    reply: Promise<T>,
-    done: (value: T) => R,
-    failed: (error: unknown) => R,
-  ): Promise<R> {
-    return breaker.run(reply, done, (error) => {
-      failedKey = key;
-      return failed(error);
-    });
-  }
-
-  /** Waits for the reply to a call that only the server can carry out. */
-  const waitForServer = (key: string, reply: Promise<unknown>): Promise<void> => wait(key, reply, () => {}, rethrow);
-
   return {
     decide(method: 'take' | 'peek', key: string, plan: Plan, cost: number): Decision | Promise<Decision> {
-      const failure = breaker.failure();
-      if (failure !== undefined) return decideHere(method, key, plan, cost, failure.error);
+      const outage = breaker.outage();
+      if (outage !== undefined) return decideHere(method, key, plan, cost, outage.error);
       if (isBannedHere(key)) return local.peek(key, plan, cost);
       const reply = shared[method](key, plan, cost);
       if (!(reply instanceof Promise)) return reply;
-      return wait(key, reply, noteBan, (error) => decideHere(method, key, plan, cost, error));
+      return breaker.watch(key, reply).then(noteBan, (error) => decideHere(method, key, plan, cost, error));
     },
 
     async reset(key: string): Promise<void> {
       serverBans.delete(key);
       local.reset(key);
-      await waitForServer(key, shared.reset(key));
+      await breaker.watch(key, shared.reset(key));
     },
 
     async ban(key: string, ms: number): Promise<void> {
       try {
-        await waitForServer(key, shared.ban(key, ms));
+        await breaker.watch(key, shared.ban(key, ms));
         serverBans.set(key, clock.nowMs() + ms);
       } catch (error) {
         local.ban(key, ms);
@@ -117,9 +101,9 @@ export function withFallback(shared: SharedLimiter, options: FallbackOptions) {
     async unban(key: string): Promise<void> {
       serverBans.delete(key);
       local.unban(key);
-      await waitForServer(key, shared.unban(key));
+      await breaker.watch(key, shared.unban(key));
     },
 
-    mode: (): LimiterMode => (breaker.failure() === undefined ? 'shared' : onBackendError),
+    mode: (): LimiterMode => (breaker.outage() === undefined ? 'shared' : onBackendError),
   };
 }

@@ -1,7 +1,7 @@
 import { checkFields, checkFunction, checkOneOf, checkWholeNumber } from '../../check.js';
-import { type Clock, createSystemClock } from '../clock.js';
-import type { Decision, RateLimiter } from '../limiter.js';
-import { checkCost, createStatefulLimiter } from '../memory/limiter.js';
+import type { Clock } from '../clock.js';
+import { checkCost, type Decision, type RateLimiter } from '../limiter.js';
+import { createStatefulLimiter } from '../memory/limiter.js';
 import { checkPlan, type Plan } from '../plan.js';
 import { createRedisCalls, type SendCommand } from './calls.js';
 import { type LimiterMode, withFallback } from './fallback.js';
@@ -98,11 +98,10 @@ export function createRedisLimiter(options: RedisLimiterOptions): RedisLimiter {
   checkWholeNumber('deadlineMs', deadlineMs, 1, 60_000);
   checkWholeNumber('refusalCacheMs', refusalCacheMs, 0, 1_000);
   checkFunction('onMode', onMode);
-  const localClock = clock ?? createSystemClock();
-  const local = createStatefulLimiter({ clock: localClock, maxAddresses });
+  const local = createStatefulLimiter({ clock, maxAddresses });
   const localMs = clock === undefined ? () => performance.now() : () => clock.nowMs();
   const shared = createSharedLimiter(createRedisCalls(send, prefix, clock), localMs, refusalCacheMs);
-  const limiter = withFallback(shared, { local, clock: localClock, onBackendError, deadlineMs, onMode });
+  const limiter = withFallback(shared, { local, onBackendError, deadlineMs, onMode });
 
   function decide(method: 'take' | 'peek', key: string, plan: Plan, cost: number): Decision | Promise<Decision> {
     if (typeof key !== 'string') throw new TypeError('key: expected a string');

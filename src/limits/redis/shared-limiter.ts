@@ -23,7 +23,7 @@ export type SharedLimiter = ReturnType<typeof createSharedLimiter>;
 export function createSharedLimiter(calls: RedisCalls, localMs: () => number, refusalCacheMs: number) {
   const refusals = new LRUCache<string, Refusal>({ max: MAX_REFUSALS });
 
-  function refuse(key: string, plan: Plan, cost: number): Decision | undefined {
+  function cachedRefusal(key: string, plan: Plan, cost: number): Decision | undefined {
     const refusal = refusals.get(key);
     if (refusal === undefined) return undefined;
     const { decision, sentMs, receivedMs } = refusal;
@@ -53,7 +53,7 @@ export function createSharedLimiter(calls: RedisCalls, localMs: () => number, re
 
   return {
     take: (key: string, plan: Plan, cost: number): Decision | Promise<ServerDecision> =>
-      refuse(key, plan, cost) ?? ask(key, plan, cost),
+      cachedRefusal(key, plan, cost) ?? ask(key, plan, cost),
     peek: (key: string, plan: Plan, cost: number): Promise<ServerDecision> => calls.decide('peek', key, plan, cost),
     reset: (key: string) => forgetRefusalAfter(key, calls.reset(key)),
     ban: (key: string, ms: number) => forgetRefusalAfter(key, calls.ban(key, ms)),

@@ -1,4 +1,3 @@
-import { createSystemClock } from '../../limits/clock.js';
 import { createStatefulLimiter } from '../../limits/memory/limiter.js';
 import { createRedisLimiter, type RedisLimiter } from '../../limits/redis/limiter.js';
 import type { RedisConnection } from './redis-client.js';
@@ -17,9 +16,8 @@ export function savedQuotaAdmin(place: string, quotas: QuotaTable | undefined): 
   return {
     place,
     async peek(keyId, plan, cost) {
-      const clock = createSystemClock();
-      const limiter = createStatefulLimiter({ clock });
-      await withSavedQuotas(limiter, clock, table, keyId);
+      const limiter = createStatefulLimiter();
+      await withSavedQuotas(limiter, table, keyId);
       return limiter.peek(keyId, plan, cost);
     },
     reset: (keyId) => table.request(keyId, 'reset'),

@@ -1,4 +1,3 @@
-import { createSystemClock } from '../../limits/clock.js';
 import { PLANS, type RateLimiter } from '../../limits/index.js';
 import { createStatefulLimiter } from '../../limits/memory/limiter.js';
 import type { LimiterMode } from '../../limits/redis/limiter.js';
@@ -38,8 +37,7 @@ const SAVE_EVERY_MS = 500;
  * quota.
  */
 async function countInMemory(quotas: SavedQuotas | undefined, log: Log): Promise<QuotaBackend> {
-  const clock = createSystemClock();
-  const limiter = await withSavedQuotas(createStatefulLimiter({ clock }), clock, requireTable(quotas));
+  const limiter = await withSavedQuotas(createStatefulLimiter(), requireTable(quotas));
   /** Why the last save failed, if it did. The same failure is logged once. */
   let failure: string | undefined;
 

@@ -1,5 +1,4 @@
 import * as v from 'valibot';
-import type { Clock } from '../../limits/clock.js';
 import type { KeyState } from '../../limits/limiter.js';
 import type { StatefulLimiter } from '../../limits/memory/limiter.js';
 import type { SavedQuotas } from './table.js';
@@ -45,14 +44,14 @@ export interface SavedLimiter extends Pick<StatefulLimiter, 'take'> {
 
 /**
  * Loads the saved quotas of all keys, or only of `onlyKeyId`, into the limiter. From then on,
- * tracks which keys have changed. `clock` is the clock of the limiter.
+ * tracks which keys have changed.
  */
 export async function withSavedQuotas(
   limiter: StatefulLimiter,
-  clock: Clock,
   table: SavedQuotas,
   onlyKeyId?: string,
 ): Promise<SavedLimiter> {
+  const { clock } = limiter;
   const unsaved = new Set<string>();
   let appliedSeq = 0n;
 

@@ -182,6 +182,17 @@ test('with onBackendError closed every request is rejected during an outage, wit
   assert.equal(opened.mode, 'open');
 });
 
+test('during an outage, the 10,000 most recent bans of the server hold, so memory does not grow with every key that was ever banned', async () => {
+  const banned: SendCommand = async () => [1_700_000_000_000, 1_700_000_060_000, 0, 86_400_000];
+  let send = banned;
+  const limiter = open({ send: (...call) => send(...call) });
+  for (let n = 0; n <= 10_000; n++) assert.equal((await limiter.take(`key ${n}`, PLAN)).verdict, 'banned');
+  send = () => Promise.reject(new Error('away'));
+  for (let n = 0; n < 3; n++) await limiter.take('somebody else', PLAN);
+  const verdicts = [0, 1, 10_000].map(async (n) => (await limiter.peek(`key ${n}`, PLAN)).verdict);
+  assert.deepEqual(await Promise.all(verdicts), ['within_quota', 'banned', 'banned']);
+});
+
 test('the requests of each address are counted in this process, without calls to the server', async () => {
   const strangers = createPlan({ name: 'strangers', policies: [perDay(2)], partition: 'address' });
   const limiter = open({ maxAddresses: 1 });

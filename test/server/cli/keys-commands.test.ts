@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { createSystemClock } from '../../../dist/limits/clock.js';
 import { createStatefulLimiter } from '../../../dist/limits/memory/limiter.js';
 import { commandLine, parseCommand } from '../../../dist/server/cli/command.js';
 import { banCommands } from '../../../dist/server/cli/quotas/commands.js';
@@ -92,8 +91,7 @@ test('"quota list" prints the 20 keys nearest their limit, or as many as --limit
   const opened = openSqliteStorage(db, { create: true });
   assert.ok(opened.ok);
   const { keys, quotas, close } = opened.storage;
-  const clock = createSystemClock();
-  const saved = await withSavedQuotas(createStatefulLimiter({ clock }), clock, requireTable(quotas));
+  const saved = await withSavedQuotas(createStatefulLimiter(), requireTable(quotas));
   const plan = { name: 'enterprise', perMinute: 300, perDay: 1_000 } as const;
   const ids: string[] = [];
   for (let taken = 1; taken <= 110; taken++) {

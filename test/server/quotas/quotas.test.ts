@@ -30,7 +30,7 @@ type Table = ReturnType<typeof open>;
 async function start(table: Table, startMs?: number, utcOffsetMs = 0) {
   const clock = { ...createManualClock(startMs), utcOffsetMs: () => utcOffsetMs };
   const limiter = createStatefulLimiter({ clock });
-  return { limiter, clock, saved: await withSavedQuotas(limiter, clock, table) };
+  return { limiter, clock, saved: await withSavedQuotas(limiter, table) };
 }
 
 test('used quotas, bans and refusals that count towards a ban survive a restart, although the clock of the next process starts at another zero', async (t) => {
