@@ -125,7 +125,9 @@ test('"quota list" prints the 20 keys nearest their limit, or as many as --limit
   assert.ok(Math.abs(Date.parse(bannedUntil) - Date.now() - 31_536_000_000) < 10_000);
   const day = { name: 'day', quota: 1_000, remaining: 891, resetAt: windows[1].resetAt };
   assert.deepEqual(listed[0], { id: second, plan: 'enterprise', windows: [windows[0], day], bannedUntil });
+  assert.deepEqual(await json('ban list'), [listed[0]]);
   assert.deepEqual(await json(`ban lift ${second}`), { id: second, done: 'lift_ban' });
+  assert.equal(await output('ban list'), 'no key is banned\n');
   assert.deepEqual(await json(`quota reset ${second}`), { id: second, done: 'reset' });
   await output(`keys revoke ${first}`);
   assert.equal(Object(await json('quota list'))[0].id, others[0], 'neither an unused nor a revoked key is listed');

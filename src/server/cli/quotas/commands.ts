@@ -3,9 +3,14 @@ import { describePlan } from '../../keys/key-plan.js';
 import type { KeyRecord } from '../../keys/key-record.js';
 import type { QuotaAdmin } from '../../quotas/admin.js';
 import type { Command, Invocation } from '../command.js';
-import { DEFAULT_LIMIT, listQuotas } from './list.js';
+import { DEFAULT_LIMIT, listBans, listQuotas } from './list.js';
 import { isoTime, readQuota } from './quota-view.js';
 import { QUOTA_OPTIONS, withKey } from './with-quotas.js';
+
+const LIST_OPTIONS = {
+  limit: { value: 'N', about: 'list at most N keys', default: `${DEFAULT_LIMIT}` },
+  ...QUOTA_OPTIONS,
+};
 
 export const quotaCommands: readonly Command[] = [
   {
@@ -27,10 +32,7 @@ export const quotaCommands: readonly Command[] = [
   {
     name: 'quota list',
     summary: 'Lists the keys nearest their limit, banned keys first. Omits keys with full quotas.',
-    options: {
-      limit: { value: 'N', about: 'list at most N keys', default: `${DEFAULT_LIMIT}` },
-      ...QUOTA_OPTIONS,
-    },
+    options: LIST_OPTIONS,
     examples: ['quota list', 'quota list --limit 100 --json'],
     run: listQuotas,
   },
@@ -55,6 +57,13 @@ export const banCommands: readonly Command[] = [
     options: QUOTA_OPTIONS,
     examples: ['ban lift key_0123456789'],
     run: (invocation) => withKey(invocation, liftBan),
+  },
+  {
+    name: 'ban list',
+    summary: 'Lists the banned keys.',
+    options: LIST_OPTIONS,
+    examples: ['ban list'],
+    run: listBans,
   },
 ];
 

@@ -18,6 +18,15 @@ const AT_ONCE = 100;
  * beginning with those nearest to their limit.
  */
 export function listQuotas(invocation: Invocation): Promise<CommandResult> {
+  return listRows(invocation, ({ left }) => left < 1, 'no key has used any of its quotas');
+}
+
+/** Lists at most `--limit` banned keys. */
+export function listBans(invocation: Invocation): Promise<CommandResult> {
+  return listRows(invocation, ({ quota }) => quota.bannedUntil !== null, 'no key is banned');
+}
+
+function listRows(invocation: Invocation, isListed: (row: Row) => boolean, none: string): Promise<CommandResult> {
   const limit = countOf(invocation, 'limit') ?? DEFAULT_LIMIT;
   return withQuotas(invocation, async (admin, ring) => {
     const keys = (await ring.list()).filter(({ revokedAt }) => revokedAt === undefined);
@@ -25,9 +34,9 @@ export function listQuotas(invocation: Invocation): Promise<CommandResult> {
     for (let i = 0; i < keys.length; i += AT_ONCE) {
       rows.push(...(await Promise.all(keys.slice(i, i + AT_ONCE).map((key) => readRow(admin, key)))));
     }
-    const used = rows.filter(({ left }) => left < 1).sort((a, b) => a.left - b.left);
-    const shown = used.slice(0, limit);
-    if (shown.length === 0) return done('no key has used any of its quotas', []);
+    const listed = rows.filter(isListed).sort((a, b) => a.left - b.left);
+    const shown = listed.slice(0, limit);
+    if (shown.length === 0) return done(none, []);
     return done(
       tableOf(shown).join('\n'),
       shown.map(({ quota }) => quota),
