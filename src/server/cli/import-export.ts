@@ -20,6 +20,10 @@ export type Records = ReturnType<Storage['records']>;
 
 type Format = 'json' | 'csv';
 
+class Interrupted extends Error {}
+/** The exit code of a program that SIGINT has ended, as shells report it: 128 + 2. */
+const INTERRUPTED = 130;
+
 export async function importOrders(invocation: Invocation): Promise<CommandResult> {
   const { operand: file } = invocation;
   const statuses = readStatuses(invocation);
@@ -37,7 +41,7 @@ export async function importOrders(invocation: Invocation): Promise<CommandResul
   input.on('error', () => {});
   // The first Ctrl-C ends the reading. It has no effect once everything has been read. The second
   // ends the process.
-  process.once('SIGINT', () => void input.destroy(new ImportMistake(undefined, 'interrupted')));
+  process.once('SIGINT', () => void input.destroy(new Interrupted()));
   const batches = readOrders(input.setEncoding('utf8'), format, statuses);
   return withStorage(invocation, (storage) => store(storage, name, batches, invocation.flags.has('replace')), {
     create: true,
@@ -87,13 +91,12 @@ async function store(
     }
   }
 
-  const refused = (line: number | undefined, why: string) =>
-    failed(`${line === undefined ? name : `${name}:${line}`}: ${why}; nothing was imported`);
+  const refused = (line: number, why: string) => failed(`${name}:${line}: ${why}; nothing was imported`);
   try {
     const imported = await storage.importRecords(countBatches(), replace);
     switch (imported.outcome) {
       case 'stored':
-        return storedOutcome(imported.count, counts);
+        return storedOutcome(name, imported.count, counts);
       case 'twice':
         return refused(imported.line, `the id ${imported.id} is already on line ${imported.earlier}`);
       case 'exists':
@@ -108,17 +111,17 @@ async function store(
     }
   } catch (error) {
     if (error instanceof ImportMistake) return refused(error.line, error.message);
+    if (error instanceof Interrupted) return failed(`${name}: interrupted; nothing was imported`, INTERRUPTED);
     throw error;
   }
 }
 
-function storedOutcome(count: number, counts: ReadonlyMap<string, number>): CommandResult {
+function storedOutcome(name: string, count: number, counts: ReadonlyMap<string, number>): CommandResult {
   const byStatus = Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
   const statuses = Object.entries(byStatus).map(([status, orders]) => `${orders} ${status}`);
-  return done(
-    `${count} ${count === 1 ? 'order' : 'orders'} imported${statuses.length === 0 ? '' : ': '}${statuses.join(', ')}`,
-    { imported: count, byStatus },
-  );
+  const text = `${count} ${count === 1 ? 'order' : 'orders'} imported`;
+  const about = count === 0 ? `${name} has no orders` : statuses.join(', ');
+  return done(`${text}: ${about}`, { imported: count, byStatus });
 }
 
 export function exportOrders(invocation: Invocation): Promise<CommandResult> {

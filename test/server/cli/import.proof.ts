@@ -76,7 +76,7 @@ function proveImports(prepare: () => Promise<Readonly<Record<string, string>>>):
     }
   });
 
-  test('an import that Ctrl-C ends prints that nothing was imported, exits with 1 and stores nothing', async () => {
+  test('an import that Ctrl-C ends prints that nothing was imported, exits with 130 and stores nothing', async () => {
     const { options, stored } = await withTwo();
     const child = spawnProgram(['orders', 'import', '-'], options);
     let printed = '';
@@ -85,7 +85,7 @@ function proveImports(prepare: () => Promise<Readonly<Record<string, string>>>):
     await new Promise((resolve) => child.stdin?.write([...lines(SOME)].join(''), resolve));
     child.kill('SIGINT');
     const [code] = await once(child, 'exit');
-    assert.deepEqual([code, printed], [1, 'store-orders: stdin: interrupted; nothing was imported\n']);
+    assert.deepEqual([code, printed], [130, 'store-orders: stdin: interrupted; nothing was imported\n']);
     assert.equal(await stored(), 2);
   });
 

@@ -135,12 +135,12 @@ test('an import after whose valid orders one is invalid or already stored stores
 test('an import accepts arrays, CSV with columns in any order, byte order marks, CR LF, blank lines and the statuses that --statuses names, and prints counts by status', async () => {
   const { output, json } = programIn();
   for (const [format, input, says] of [
-    ['json', '[]', '0 orders imported'],
+    ['json', '[]', '0 orders imported: stdin has no orders'],
     ['json', '\n [ {"id":1,"status":"cancelled"} ]\n', '1 order imported: 1 cancelled'],
     ['json', '{"id":1e1}\n\t \r\n', '1 order imported: 1 pending'],
     ['json', '\ufeff{"id":2}\r\n\r\n{"id":3,"status":"shipped"}', '2 orders imported: 1 pending, 1 shipped'],
     ['json', '\ufeff[{"id":4}]', '1 order imported: 1 pending'],
-    ['csv', CSV_HEAD, '0 orders imported'],
+    ['csv', CSV_HEAD, '0 orders imported: stdin has no orders'],
     ['csv', '\ufeffstatus,"id",petId\r\n"shipped",5,"6"\r\n\r\n,"7",\r\n', '2 orders imported: 1 pending, 1 shipped'],
   ] as const) {
     assert.equal(await output(`orders import - --format ${format}`, input), `${says}\n`);

@@ -1,9 +1,9 @@
-/** Why no order is stored: a mistake on a line of the input, or a signal that ended the import. */
+/** A mistake on a line of the input, because of which no order is stored. */
 export class ImportMistake extends Error {
   override readonly name = 'ImportMistake';
-  readonly line: number | undefined;
+  readonly line: number;
 
-  constructor(line: number | undefined, message: string) {
+  constructor(line: number, message: string) {
     super(message);
     this.line = line;
   }
