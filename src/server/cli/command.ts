@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import * as v from 'valibot';
 import { type CommandResult, Misuse } from '../command-result.js';
+import { nearest } from '../config/nearest.js';
 import { CONFIG_VARIABLE, type SettingSources } from '../config/read-settings.js';
 import { type SettingName, settingsSchema, wholeNumber } from '../config/settings.js';
 
@@ -73,9 +74,10 @@ export function parseCommand(
     const option = options.get(name);
     if (option === undefined) throw unknownOption(command, name, rawName);
     if (option.value === undefined && value !== undefined) throw misuse(command, `${rawName} takes no value`);
-    if (option.value !== undefined && (value === undefined || (!inlineValue && value.startsWith('-')))) {
+    if (option.value !== undefined && (value === undefined || (!inlineValue && /^-(?![0-9])/.test(value)))) {
       throw misuse(command, `missing value: ${rawName}=${option.value}`);
     }
+    if (flags.has(name)) throw misuse(command, `${rawName} is given twice`);
     flags.set(name, value ?? true);
   }
   const operands = command.operand === undefined ? 0 : 1;
@@ -111,29 +113,6 @@ export function countOf({ flags }: Invocation, name: string): number | undefined
 /** Quotes user input for a message. Omits API keys and URLs, which may contain a password. */
 export function quoted(text: string): string {
   return text.includes('://') || text.startsWith('so_') ? '' : ` ${JSON.stringify(text)}`;
-}
-
-/** Returns the most similar of the words, or `undefined` if no word is similar enough. */
-export function nearest(word: string, words: Iterable<string>): string | undefined {
-  const maxDistance = Math.min(2, Math.floor(word.length / 2));
-  const [near] = Array.from(words, (candidate) => ({ candidate, distance: distance(word, candidate) }))
-    .filter(({ distance }) => distance <= maxDistance)
-    .sort((a, b) => a.distance - b.distance);
-  return near?.candidate;
-}
-
-/** Returns the Levenshtein distance: how many characters must be added, removed or replaced. */
-function distance(from: string, to: string): number {
-  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
-  for (const [above, character] of [...from].entries()) {
-    const next = [above + 1];
-    for (let i = 0; i < to.length; i++) {
-      const [left = 0, up = 0, diagonal = 0] = [next[i], row[i + 1], row[i]];
-      next.push(Math.min(left + 1, up + 1, diagonal + (to[i] === character ? 0 : 1)));
-    }
-    row = next;
-  }
-  return row.at(-1) ?? 0;
 }
 
 /** Returns these settings as options of a command, and adds the option `--config`. */

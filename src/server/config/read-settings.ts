@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import * as v from 'valibot';
 import { JsonSyntaxError, parseJson } from '../../orders/json.js';
 import { Misuse } from '../command-result.js';
+import { nearest } from './nearest.js';
 import { isSettingName, SETTING_NAMES, type SettingName, type Settings, settingsSchema } from './settings.js';
 
 export interface SettingSources {
@@ -25,12 +26,15 @@ interface SettingSource {
 }
 
 export const CONFIG_VARIABLE = 'STORE_ORDERS_CONFIG';
+/** The variable with the number of a worker process. Its replacement gets the same number. */
+export const WORKER_VARIABLE = 'STORE_ORDERS_WORKER';
 
 /**
  * Reads the settings in `names`. All other settings get their defaults. Throws a {@link Misuse} with
  * one sentence that names the setting as the user wrote it.
  */
 export function readSettings(given: SettingSources, names: readonly SettingName[] = SETTING_NAMES): ReadSettings {
+  checkVariables(given.environment);
   const sources = findSettings(given, names);
   const labelOf = (name: string) => sources.get(name)?.label;
   const values = Object.fromEntries(Array.from(sources, ([name, { value }]) => [name, value]));
@@ -52,6 +56,19 @@ export function readSettings(given: SettingSources, names: readonly SettingName[
     );
   }
   return { settings: result.output, sources };
+}
+
+/**
+ * Refuses a variable whose name is almost that of a setting. Other names with the prefix are not
+ * refused: Kubernetes sets `STORE_ORDERS_PORT_8080_TCP` and the like for a service of this name.
+ */
+function checkVariables(environment: SettingSources['environment']): void {
+  const known = [...SETTING_NAMES.map((name) => settingsSchema.entries[name].env), CONFIG_VARIABLE, WORKER_VARIABLE];
+  for (const name of Object.keys(environment)) {
+    if (!name.startsWith('STORE_ORDERS_') || known.includes(name)) continue;
+    const meant = nearest(name, known);
+    if (meant !== undefined) throw new Misuse(`unknown variable ${name}; did you mean ${meant}?`);
+  }
 }
 
 /** Shows a value at the end of a message. Omits a URL, because it may contain a password. */
@@ -101,8 +118,9 @@ function readFile({ flags, environment }: SettingSources): (name: SettingName) =
   const values = parseFile(path, label);
   const unknown = [...values.keys()].find((key) => !isSettingName(key));
   if (unknown !== undefined) {
-    const expected = `expected one of ${SETTING_NAMES.join(', ')}`;
-    throw new Misuse(`${path}: unknown setting ${JSON.stringify(unknown)}; ${expected}`);
+    const meant = nearest(unknown, SETTING_NAMES);
+    const advice = meant === undefined ? `expected one of ${SETTING_NAMES.join(', ')}` : `did you mean "${meant}"?`;
+    throw new Misuse(`${path}: unknown setting ${JSON.stringify(unknown)}; ${advice}`);
   }
   return (name) => (values.has(name) ? { value: values.get(name), label: `${path}: ${name}` } : undefined);
 }

@@ -1,4 +1,5 @@
 import cluster from 'node:cluster';
+import { WORKER_VARIABLE } from '../config/read-settings.js';
 import type { Log, LogFields } from '../log/log.js';
 import { firstSignal, SIGNALS } from './signals.js';
 
@@ -18,9 +19,6 @@ export function processLifecycle(log: Log): Lifecycle {
 
 /** The messages from a worker to its primary. The primary sends only `drain` to a worker. */
 export type WorkerMessage = { readonly listening: LogFields } | { readonly failed: string };
-
-/** The environment variable with the worker's number. A replacement gets the same number. */
-export const WORKER_VARIABLE = 'STORE_ORDERS_WORKER';
 
 /** A worker: one of several processes that serve under a primary. */
 export interface WorkerLifecycle extends Lifecycle {

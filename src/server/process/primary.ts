@@ -2,9 +2,10 @@ import cluster, { type Worker } from 'node:cluster';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../../message-of.js';
 import { type CommandResult, failed } from '../command-result.js';
+import { WORKER_VARIABLE } from '../config/read-settings.js';
 import type { Settings } from '../config/settings.js';
 import type { Log, LogFields } from '../log/log.js';
-import { WORKER_VARIABLE, type WorkerMessage } from './lifecycle.js';
+import type { WorkerMessage } from './lifecycle.js';
 import { listenForMetrics, loadMetrics } from './metrics-port.js';
 import { firstSignal } from './signals.js';
 

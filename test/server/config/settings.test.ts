@@ -36,6 +36,8 @@ const badRedisUrl = (url: string): Mistake => [{ REDIS_URL: url }, `REDIS_URL: $
 const MISTAKES: readonly Mistake[] = [
   [['--port', '65536'], `--port: ${PORT}, not "65536"`],
   [['--port=-1'], `--port: ${PORT}, not "-1"`],
+  [['--port', '-1'], `--port: ${PORT}, not "-1"`],
+  [['--port', '1', '--port', '2'], `--port is given twice; ${HELP}`],
   [['--port', LONG_PATH], `--port: ${PORT}, not "${LONG_PATH}"`],
   [['--port', 'http://secret'], `--port: ${PORT}`],
   [['--port'], `missing value: --port=PORT; ${HELP}`],
@@ -85,9 +87,12 @@ const MISTAKES: readonly Mistake[] = [
   [['--no-sample=1'], `--no-sample takes no value; ${HELP}`],
   [{ STORE_ORDERS_SAMPLE: 'no' }, 'STORE_ORDERS_SAMPLE: expected true or false, not "no"'],
   ['{"port": [8080]}', `${CONFIG}: port: ${PORT}, not [8080]`],
+  ['{"prot": 8080}', `${CONFIG}: unknown setting "prot"; did you mean "port"?`],
+  [{ STORE_ORDERS_BD: 'x.db' }, 'unknown variable STORE_ORDERS_BD; did you mean STORE_ORDERS_DB?'],
+  [{ STORE_ORDERS_LOGS: 'x' }, 'unknown variable STORE_ORDERS_LOGS; did you mean STORE_ORDERS_LOG?'],
   [
-    '{"prot": 8080}',
-    `${CONFIG}: unknown setting "prot"; expected one of host, port, metricsPort, corsOrigin, workers, db, databaseUrl, redisUrl, basePath, trustProxy, maxConnectionsPerAddress, sample, addressPerMinute, log`,
+    '{"verbosity": 1}',
+    `${CONFIG}: unknown setting "verbosity"; expected one of host, port, metricsPort, corsOrigin, workers, db, databaseUrl, redisUrl, basePath, trustProxy, maxConnectionsPerAddress, sample, addressPerMinute, log`,
   ],
   // The message quotes nothing of the file.
   [
@@ -127,6 +132,18 @@ sample                    false                                STORE_ORDERS_SAMP
 addressPerMinute          600                                  default
 log                       events                               settings.json: log
 `;
+
+test('a variable that has the prefix of the settings, but is like none of them, is ignored', () => {
+  // Kubernetes sets the first two for a service with the name store-orders.
+  const others = {
+    STORE_ORDERS_PORT: 'tcp://10.0.0.1:80',
+    STORE_ORDERS_SERVICE_HOST: '10.0.0.1',
+    STORE_ORDERS_KEY: 'x',
+  };
+  const { settings, sources } = readSettings(parseCommand(serveCommand, [], others));
+  assert.equal(settings.port, 8080);
+  assert.equal(sources.size, 0);
+});
 
 test('options override variables, variables override the settings file, and "config print" shows where each value comes from', async (t) => {
   const cwd = temporaryDirectory();
