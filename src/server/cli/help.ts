@@ -1,4 +1,5 @@
 import { type Command, optionsOf, PROGRAM } from './command.js';
+import { styled } from './style.js';
 
 const ABOUT = `${PROGRAM}: an HTTP server for the orders of an animal store, with commands to operate it`;
 const FOOTER = `Run "${PROGRAM} help COMMAND" for the options of a command. Every command accepts --json, for scripts.
@@ -18,8 +19,8 @@ export function commandHelp(command: Command): string {
   );
   const required = options.flatMap(([name, { value, isRequired }]) => (isRequired ? [`--${name} ${value}`] : []));
   const usage = [PROGRAM, command.name, command.operand, ...required, '[options]'].filter(Boolean).join(' ');
-  const about = `${PROGRAM} ${command.name}: ${command.summary}`;
-  return [about, `Usage: ${usage}`, `Options:\n${formatRows(rows)}`, formatExamples(command.examples)].join('\n\n');
+  const about = wrap(`${PROGRAM} ${command.name}: ${command.summary}`, '');
+  return [about, usageLine(usage), formatRows('Options:', rows), formatExamples(command.examples)].join('\n\n');
 }
 
 /** Returns the help text of the program, or of one group of commands such as `orders`. */
@@ -33,16 +34,38 @@ export function listHelp(commands: readonly Command[], defaultName: string, grou
   const about = group === undefined ? ABOUT : `${PROGRAM} ${group}: the ${group} commands`;
   const usage = [PROGRAM, ...(group === undefined ? ['[COMMAND]'] : [group, 'COMMAND']), '[options]'].join(' ');
   const shown = group === undefined ? EXAMPLES : commands.flatMap((command) => command.examples.slice(0, 1));
-  return [about, `Usage: ${usage}`, `Commands:\n${formatRows(rows)}`, formatExamples(shown), FOOTER].join('\n\n');
+  return [about, usageLine(usage), formatRows('Commands:', rows), formatExamples(shown), FOOTER].join('\n\n');
 }
 
 function formatExamples(lines: readonly string[]): string {
-  return `Examples:\n${lines.map((line) => `  ${PROGRAM} ${line}`.trimEnd()).join('\n')}`;
+  return [heading('Examples:'), ...lines.map((line) => `  ${PROGRAM} ${line}`.trimEnd())].join('\n');
 }
 
 type Row = readonly [left: string, right: string];
 
-function formatRows(rows: readonly Row[]): string {
+function formatRows(title: string, rows: readonly Row[]): string {
   const width = Math.max(...rows.map(([left]) => left.length));
-  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`).join('\n');
+  const lines = rows.map(([left, right]) => wrap(`  ${left.padEnd(width)}  ${right}`, ' '.repeat(width + 4)));
+  return [heading(title), ...lines].join('\n');
+}
+
+function usageLine(usage: string): string {
+  return `${heading('Usage:')} ${usage}`;
+}
+
+function heading(text: string): string {
+  return styled('bold', text, process.stdout);
+}
+
+/** The fewest characters of a line for which a text is wrapped. */
+const MIN_WRAPPED = 20;
+
+/** Wraps a text at the width of the terminal. Further lines begin with `indent`. */
+function wrap(text: string, indent: string): string {
+  const { columns = Number.POSITIVE_INFINITY } = process.stdout;
+  if (text.length <= columns || columns - indent.length < MIN_WRAPPED) return text;
+  const before = text.lastIndexOf(' ', columns);
+  const end = before > indent.length ? before : text.indexOf(' ', columns);
+  if (end === -1) return text;
+  return `${text.slice(0, end)}\n${wrap(indent + text.slice(end + 1), indent)}`;
 }

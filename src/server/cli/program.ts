@@ -1,11 +1,13 @@
 import { createRequire } from 'node:module';
 import { messageOf } from '../../message-of.js';
 import { type CommandResult, done, failed, Misuse } from '../command-result.js';
+import { nearest } from '../config/nearest.js';
 import type { SettingSources } from '../config/read-settings.js';
 import { printable } from '../log/printable.js';
 import { writeText } from '../log/write-text.js';
-import { type Command, nearest, PROGRAM, parseCommand, quoted } from './command.js';
+import { type Command, type Invocation, PROGRAM, parseCommand, quoted } from './command.js';
 import { commandHelp, listHelp } from './help.js';
+import { styled } from './style.js';
 
 const DEFAULT_COMMAND = 'serve';
 
@@ -23,21 +25,20 @@ const GROUPS: ReadonlyMap<string, () => Promise<readonly Command[]>> = new Map([
 ]);
 
 const HELP: ReadonlySet<string> = new Set(['--help', '-h']);
+const VERSION: ReadonlySet<string> = new Set(['--version', '-v', 'version']);
 
 /** Runs the program with these arguments and returns its exit code. */
 export async function runProgram(args: readonly string[], environment: SettingSources['environment']): Promise<number> {
   const wantsJson = beforeOperands(args).includes('--json');
-  let code = 1;
   const result = await runCommand(args, environment).catch((error) => {
     if (!(error instanceof Misuse)) throw error;
-    code = 2;
-    return failed(error.message);
+    return failed(error.message, 2);
   });
   if (result.outcome === 'failed') {
     await printError(result.message);
     // A failure of this write is ignored, because the message is already on stderr.
     if (wantsJson) await writeText(process.stdout, `${JSON.stringify({ error: result.message })}\n`).catch(() => {});
-    return code;
+    return result.exitCode;
   }
   const output = wantsJson ? (result.json ?? result.text) : result.text;
   try {
@@ -51,11 +52,11 @@ export async function runProgram(args: readonly string[], environment: SettingSo
 
 async function printError(message: string): Promise<void> {
   const lines = message.split('\n').map(printable).join('\n');
-  await writeText(process.stderr, `${PROGRAM}: ${lines}\n`);
+  await writeText(process.stderr, `${styled('red', `${PROGRAM}:`, process.stderr)} ${lines}\n`);
 }
 
 async function runCommand(args: readonly string[], environment: SettingSources['environment']): Promise<CommandResult> {
-  if (args[0] === '--version') return versionResult();
+  if (VERSION.has(args[0] ?? '')) return versionResult();
   const isHelp = args[0] === 'help';
   const given = isHelp ? args.slice(1) : args;
   const wantsHelp = isHelp || beforeOperands(given).some((text) => HELP.has(text));
@@ -74,7 +75,23 @@ async function runCommand(args: readonly string[], environment: SettingSources['
   const command = commands?.find((candidate) => candidate.name === name);
   if (command === undefined) throw unknownCommand(name, await allCommands());
   if (wantsHelp) return helpResult(commandHelp(command));
-  return command.run(parseCommand(command, given.slice(words.length), environment));
+  return command.run(parseGiven(command, words, given, environment));
+}
+
+/** Parses the arguments after the words of the command. */
+function parseGiven(
+  command: Command,
+  words: readonly string[],
+  given: readonly string[],
+  environment: SettingSources['environment'],
+): Invocation {
+  try {
+    return parseCommand(command, given.slice(words.length), environment);
+  } catch (error) {
+    const late = words.length === 0 ? given.find((text) => GROUPS.has(text)) : undefined;
+    if (late === undefined || !(error instanceof Misuse)) throw error;
+    throw new Misuse(`the options come after the command; write "${PROGRAM} ${late} ..." first`);
+  }
 }
 
 async function allCommands(): Promise<readonly Command[]> {
@@ -95,6 +112,7 @@ function unknownCommand(typed: string, commands: readonly Command[]): Misuse {
   // A second word also finds its command. The commands are reversed, so that the first of several
   // is suggested: for "list", "orders list".
   const names = new Map([...GROUPS.keys()].map((group) => [group, group]));
+  for (const usual of ['start', 'run']) names.set(usual, DEFAULT_COMMAND);
   for (const { name } of commands.toReversed()) names.set(name, name).set(name.split(' ')[1] ?? name, name);
   const meant = names.get(nearest(typed, names.keys()) ?? '');
   const advice = meant === undefined ? `run "${PROGRAM} --help"` : `did you mean "${PROGRAM} ${meant}"?`;

@@ -8,7 +8,17 @@ import { programIn, startServer } from '../support/program.js';
 const COMMANDS = [
   ...['serve', 'orders import', 'orders list', 'orders export', 'orders show', 'orders cancel', 'orders ship'],
   ...['keys create', 'keys list', 'keys set-plan', 'keys rotate', 'keys revoke', 'quota show', 'quota reset'],
-  ...['quota list', 'ban set', 'ban lift', 'db check', 'db backup', 'db restore', 'healthcheck', 'config print'],
+  ...[
+    'quota list',
+    'ban set',
+    'ban lift',
+    'ban list',
+    'db check',
+    'db backup',
+    'db restore',
+    'healthcheck',
+    'config print',
+  ],
   'openapi',
 ];
 
@@ -29,7 +39,7 @@ test('the help of the program, of each group and of each command is help.txt; it
   assert.equal(await output('keys -h'), texts[2]);
   const { version } = Object(await json('--version'));
   assert.match(version, /^\d+\.\d+\.\d+/);
-  assert.equal(await output('--version'), `${version}\n`);
+  for (const words of ['--version', '-v', 'version']) assert.equal(await output(words), `${version}\n`);
   assert.deepEqual(readdirSync(cwd), []);
 });
 
@@ -56,6 +66,12 @@ test('if the arguments are wrong, the program prints one sentence, exits 2 and c
     ['dd', 'unknown command "dd"; did you mean "store-orders db"?'],
     ['zz', 'unknown command "zz"; run "store-orders --help"'],
     ['banner', 'unknown command "banner"; run "store-orders --help"'],
+    ['start', 'unknown command "start"; did you mean "store-orders serve"?'],
+    ['run', 'unknown command "run"; did you mean "store-orders serve"?'],
+    ['--db x keys list', 'the options come after the command; write "store-orders keys ..." first'],
+    ['--plan pro keys create', 'the options come after the command; write "store-orders keys ..." first'],
+    ['--db keys --prot 80', 'the options come after the command; write "store-orders keys ..." first'],
+    ['--port 80 --port=81', '--port is given twice; run "store-orders serve --help"'],
     ['frobnicate', 'unknown command "frobnicate"; run "store-orders --help"'],
     ['redis://:secret@host', 'unknown command; run "store-orders --help"'],
     ['orders', 'missing command after "orders"; expected one of import, list, export, show, cancel, ship'],

@@ -9,14 +9,15 @@ import { until } from '../../support/until.js';
 import { answerOf, MAIN } from '../support/program.js';
 
 const CTRL_C = String.fromCharCode(3);
+const ESCAPE = String.fromCharCode(27);
 const isInstalled = spawnSync('script', ['--version']).stdout?.includes('util-linux') === true;
 const skip = isInstalled ? false : 'the program "script" of util-linux is not installed';
 
-function onTerminal(t: TestContext, cwd: string, words: string) {
-  const line = `exec '${process.execPath}' '${MAIN}' ${words}`;
+function onTerminal(t: TestContext, cwd: string, words: string, env: Readonly<Record<string, string>> = {}) {
+  const line = `stty cols 60; exec '${process.execPath}' '${MAIN}' ${words}`;
   const child = spawn('script', ['--quiet', '--flush', '--return', '--command', line, '/dev/null'], {
     cwd,
-    env: { PATH: process.env['PATH'], SHELL: '/bin/sh', TERM: 'xterm-256color' },
+    env: { PATH: process.env['PATH'], SHELL: '/bin/sh', TERM: 'xterm-256color', ...env },
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   t.after(() => child.kill('SIGKILL'));
@@ -37,6 +38,25 @@ test('an import draws a progress bar, and removes it at the end', { skip }, asyn
   const empty = onTerminal(t, cwd, 'orders import /dev/null');
   await empty.ended;
   assert.match(empty.shown(), /^\rimporting \[={30}\] 100 %/);
+});
+
+test('on a terminal, a help text has bold headings and is wrapped at its width, and an error is red, unless NO_COLOR is set', {
+  skip,
+}, async (t) => {
+  const cwd = temporaryDirectory();
+  const show = async (words: string, env: Readonly<Record<string, string>> = {}) => {
+    const { ended, shown } = onTerminal(t, cwd, words, env);
+    await ended;
+    return shown().replaceAll('\r', '').replaceAll(ESCAPE, '<ESC>');
+  };
+  const styled = await show('help keys list');
+  assert.match(styled, /\n<ESC>\[1mUsage:<ESC>\[22m store-orders keys list \[options\]\n\n<ESC>\[1mOptions:/);
+  assert.match(await show('frobnicate'), /^<ESC>\[31mstore-orders:<ESC>\[39m unknown command/);
+  const plain = await show('help keys list', { NO_COLOR: '1' });
+  assert.match(plain, /^store-orders keys list: Lists all keys with their plans,\nincluding revoked keys\.\n\nUsage:/);
+  assert.match(plain, /\n {2}--db FILE {11}SQLite file; serve also accepts\n {22}:memory:, whose orders/);
+  assert.match(plain, /\n {22}postgres:\/\/user:password@host:5432\/database\n {22}\[env: DATABASE_URL\]\n/);
+  assert.match(await show('frobnicate', { NO_COLOR: '1' }), /^store-orders: unknown command/);
 });
 
 test('on a terminal, "serve" prints readable log lines; from the second start on, it also prints where the documentation is', {
