@@ -33,12 +33,13 @@ const COMPRESSORS = {
 
 /**
  * Creates the selector for a serialised list, or for another body that never changes.
- * `contentFields` are the header fields of its 200. The body is compressed when a client first
- * accepts a coding, once for each coding, on zlib's threads.
+ * `contentFields` are header fields of its 200, `cacheFields` of its 200 and its 304. The body is
+ * compressed when a client first accepts a coding, once for each coding, on zlib's threads.
  */
 export function createRepresentationSelector(
   { body, digest }: SerializedList,
   contentFields = JSON_TYPE,
+  cacheFields: readonly string[] = [],
 ): SelectRepresentation {
   const identity = represent('identity', body);
   const compressed = new Map<Coding, Promise<Outcome>>();
@@ -61,7 +62,7 @@ export function createRepresentationSelector(
 
   /** Returns the header fields that a 200 and a 304 have in common (RFC 9110 §15.4.5). */
   function commonFields(coding: Coding): string[] {
-    return ['ETag', entityTag(digest, coding), 'Vary', 'Accept-Encoding'];
+    return [...cacheFields, 'ETag', entityTag(digest, coding), 'Vary', 'Accept-Encoding'];
   }
 
   return ({ ifMatch, ifNoneMatch, acceptEncoding }) => {

@@ -41,7 +41,8 @@ for (const way of WAYS) {
             assert.equal(await statusOf(['If-Match', field]), 200, field);
             assert.equal(await statusOf(['If-Match', field], ['If-None-Match', tag]), 304, 'both are evaluated');
           }
-          const others = ['"another"', '"*"', tag.slice(1), tag.replace('"', '"x'), ''];
+          const malformed = [`w/${tag}`, `W/ ${tag}`, `"x" ${tag}`, `x${tag}`, `"x"${tag}`, `${tag};`, `*, ${tag}`];
+          const others = ['"another"', '"*"', tag.slice(1), tag.replace('"', '"x'), '', ...malformed];
           for (const field of [`W/${tag}`, ...others]) {
             assert.equal(await statusOf(['If-Match', field], ['If-None-Match', tag]), 412, field);
           }

@@ -44,6 +44,8 @@ const CODINGS: readonly (readonly [acceptEncoding: string | undefined, coding: s
   ['gzip', 'gzip'],
   ['br', 'br'],
   ['GZip', 'gzip'],
+  ['X-Gzip', 'gzip'],
+  ['x-gzip;q=0.5, identity;q=0.4', 'gzip'],
   ['gzip, deflate, br, zstd', 'br'],
   ['br;q=0.5, gzip', 'gzip'],
   ['br;q=0.5,gzip;q=0.50', 'br'],
@@ -58,7 +60,7 @@ const CODINGS: readonly (readonly [acceptEncoding: string | undefined, coding: s
   ['gzip;q=0', 'identity'],
   ['gzip;q=0, br;q=0.0', 'identity'],
   ['deflate, zstd', 'identity'],
-  // If nothing is acceptable, the list is sent uncompressed.
+  // If nothing is acceptable, the list is sent uncompressed, not a 406 (RFC 9110 §12.4.1).
   ['identity;q=0', 'identity'],
   ['*;q=0', 'identity'],
   // Malformed members of the field are ignored.
@@ -77,6 +79,13 @@ for (const way of WAYS) {
       const ask = await listing(t, some);
       for (const [acceptEncoding, coding] of CODINGS) {
         assert.equal(codingOf(await get(ask, acceptEncoding)), coding, acceptEncoding);
+      }
+    });
+
+    test('a list that is always sent uncompressed is sent even if Accept-Encoding excludes that', async (t) => {
+      for (const list of [few, [...few]]) {
+        const answer = await get(await listing(t, list), 'gzip, identity;q=0');
+        assert.deepEqual([answer.status, codingOf(answer)], [200, 'identity']);
       }
     });
 
