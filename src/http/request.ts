@@ -79,15 +79,13 @@ export type RefusalCode = 'bad_request' | 'request_timeout' | 'headers_too_large
  */
 const MAX_HEADER_ITEMS = 2_000;
 
-/**
- * Reads a request. The length of a name is compared first, because that rules out most fields
- * cheaply. With `isObserved`, the request gets a start time, and an id if it has none.
- */
+/** Reads a request. With `isObserved`, it gets a start time, and an id if it has none. */
 export function readRequest(head: RequestHead, clientAddress?: ClientAddress, isObserved = false): ReadRequest {
   const { method, url: target, rawHeaders, httpVersion, stream } = withRawHeaders(head);
   const startedMs = isObserved ? performance.now() : 0;
   const isMultiplexed = stream !== undefined;
   let authorization: string | undefined;
+  let hasTwoCredentials = false;
   let host: string | undefined;
   let contentLength: string | undefined;
   let transferEncoding: string | undefined;
@@ -99,41 +97,44 @@ export function readRequest(head: RequestHead, clientAddress?: ClientAddress, is
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
     const value = rawHeaders[i + 1] ?? '';
-    switch (name.length) {
-      case 4:
-        if (name.toLowerCase() === 'host') host = join(host, value);
+    switch (name.toLowerCase()) {
+      case 'host':
+        host = join(host, value);
         break;
-      case 8:
-        if (name.toLowerCase() === 'if-match') ifMatch = join(ifMatch, value);
+      case 'if-match':
+        ifMatch = join(ifMatch, value);
         break;
-      case 11:
-        if (name.toLowerCase() === 'traceparent') traceparent = join(traceparent, value);
+      case 'traceparent':
+        traceparent = join(traceparent, value);
         break;
-      case 12:
-        if (name.toLowerCase() === 'x-request-id') requestId = join(requestId, value);
+      case 'x-request-id':
+        requestId = join(requestId, value);
         break;
-      case 13:
-        if (name.toLowerCase() === 'if-none-match') ifNoneMatch = join(ifNoneMatch, value);
-        if (name.toLowerCase() === 'authorization') authorization = join(authorization, value);
+      case 'if-none-match':
+        ifNoneMatch = join(ifNoneMatch, value);
         break;
-      case 14:
-        if (name.toLowerCase() === 'content-length') contentLength = join(contentLength, value);
+      case 'authorization':
+        hasTwoCredentials = authorization !== undefined;
+        authorization = join(authorization, value);
         break;
-      case 15:
-        if (name.toLowerCase() === 'accept-encoding') acceptEncoding = join(acceptEncoding, value);
+      case 'content-length':
+        contentLength = join(contentLength, value);
         break;
-      case 17:
-        if (name.toLowerCase() === 'transfer-encoding') transferEncoding = join(transferEncoding, value);
+      case 'accept-encoding':
+        acceptEncoding = join(acceptEncoding, value);
+        break;
+      case 'transfer-encoding':
+        transferEncoding = join(transferEncoding, value);
         break;
     }
   }
   // If a field is sent twice, the joined values are not a valid host, token or id.
   const isUnframed = transferEncoding !== undefined && !CHUNKED_LAST.test(transferEncoding);
   const isBadHost = host === undefined ? httpVersion === '1.1' : !isHost(host);
-  const isBad = isBadHost || isUnframed || (httpVersion === '2.0' && !isMultiplexed);
+  const isBad = isBadHost || hasBadAuthority(target) || isUnframed || (httpVersion === '2.0' && !isMultiplexed);
   const isTooLarge = rawHeaders.length >= MAX_HEADER_ITEMS;
   const apiKey = authorization === undefined ? undefined : bearerToken(authorization);
-  const isInvalidKey = apiKey === undefined && authorization !== undefined && BEARER_ATTEMPT.test(authorization);
+  const isInvalidKey = apiKey === undefined && (hasTwoCredentials || BEARER_ATTEMPT.test(authorization ?? ''));
   if (requestId !== undefined && !REQUEST_ID.test(requestId)) requestId = undefined;
   if (traceparent !== undefined && !TRACEPARENT.test(traceparent)) traceparent = undefined;
   return {
@@ -175,8 +176,16 @@ const TRACEPARENT =
 /** Matches `uri-host [ ":" port ]` with a non-empty host (RFC 9110 §7.2, RFC 3986 §3.2.2). */
 const HOST = /^(?:(?!:|$)[\w.~!$&'()*+,;=-]*(?:%[\dA-Fa-f]{2}[\w.~!$&'()*+,;=-]*)*|\[[\dA-Fa-f:.]+\])(?::\d*)?$/;
 
-export function isHost(value: string): boolean {
+function isHost(value: string): boolean {
   return HOST.test(value);
+}
+
+/** Matches a target in absolute form: its authority, and the rest (RFC 9112 §3.2.2). */
+export const ABSOLUTE = /^https?:\/\/([^/?#]+)(.*)$/i;
+
+function hasBadAuthority(target = ''): boolean {
+  const authority = target.startsWith('/') ? undefined : ABSOLUTE.exec(target)?.[1];
+  return authority !== undefined && !isHost(authority);
 }
 
 /**

@@ -1,7 +1,7 @@
 import { type OrderId, parseOrderId } from '../orders/index.js';
 import { type OperationName, operationsAt } from './operations.js';
 import { type Outcome, refusal } from './reply.js';
-import { isHost, type ReadRequest } from './request.js';
+import { ABSOLUTE, type ReadRequest } from './request.js';
 
 /** What a request asks for: an operation, or the refusal if it asks for none. */
 export type Asked =
@@ -14,7 +14,7 @@ interface Route {
   readonly idText: string;
 }
 
-type RouteRefusal = 'route_not_found' | 'uri_too_long' | 'bad_request';
+type RouteRefusal = 'route_not_found' | 'uri_too_long';
 
 const ORDERS_ROUTE: Route = { operations: operationsAt('/store/orders'), idText: '' };
 const ORDER_OPERATIONS = operationsAt('/store/orders/{orderId}');
@@ -51,8 +51,6 @@ export function createRouter(basePath: string) {
     const isMember = path.startsWith(member) && path.length > member.length && !path.includes('/', member.length);
     if (path !== collection && !isMember) return 'route_not_found';
     if (target.length > MAX_TARGET_LENGTH) return 'uri_too_long';
-    const authority = target.startsWith('/') ? undefined : ABSOLUTE.exec(target)?.[1];
-    if (authority !== undefined && !isHost(authority)) return 'bad_request';
     return isMember ? { operations: ORDER_OPERATIONS, idText: path.slice(member.length) } : ORDERS_ROUTE;
   }
 
@@ -74,9 +72,6 @@ export function createRouter(basePath: string) {
     },
   };
 }
-
-/** Matches a target in absolute form: its authority, and the rest (RFC 9112 §3.2.2). */
-const ABSOLUTE = /^https?:\/\/([^/?#]+)(.*)$/i;
 
 /** Returns the path of a request target, or an empty text if it has none. */
 export function pathOf(target: string): string {

@@ -88,6 +88,7 @@ for (const way of WAYS) {
       assert.equal((await ask('DELETE', `http://orders.test${order(0)}`, [KEY])).status, 204);
       for (const authority of ['user@orders.test', 'user:secret@orders.test', 'orders.test:x', '[::1']) {
         assertError(await ask('DELETE', `http://${authority}${order(1)}`, [KEY]), 'bad_request');
+        assertError(await ask('GET', `http://${authority}/`, []), 'bad_request');
       }
       for (const target of [
         ...['/', '//', '*', '/__proto__', '/V1/store/orders', '/v1/store%2Forders', '/%761/store/orders'],
@@ -124,6 +125,13 @@ for (const way of WAYS) {
       for (const other of ['Basic dTpw', '']) {
         assertError(await ask('GET', ORDERS, [['Authorization', other], KEY]), 'invalid_api_key');
         assertError(await ask('GET', ORDERS, [KEY, ['AUTHORIZATION', other]]), 'invalid_api_key');
+        assertError(
+          await ask('GET', ORDERS, [
+            ['Authorization', other],
+            ['Authorization', 'Basic dTpw'],
+          ]),
+          'invalid_api_key',
+        );
       }
     });
   });

@@ -31,6 +31,9 @@ const REFUSED: readonly (readonly [code: ErrorCode, request: string])[] = [
   ['method_not_implemented', lines(`BREW ${ORDERS} HTTP/1.1`, 'Host: a', AUTHORIZATION)],
   ['method_not_implemented', `\r\n${lines(`BREW ${ORDERS} HTTP/1.1`, 'Host: a')}`],
   ['method_not_implemented', lines(`LOCK ${ORDERS} HTTP/1.0`, 'Host: a', AUTHORIZATION, CLOSE)],
+  // A line ends with CRLF, whatever its method.
+  ['bad_request', `GET ${ORDERS} HTTP/1.1\nHost: a\n${AUTHORIZATION}\n\n`],
+  ['bad_request', `BREW ${ORDERS} HTTP/1.1\nHost: a\n${AUTHORIZATION}\n\n`],
   ['bad_request', lines(`GET ${ORDERS} HTTP/1.1`, AUTHORIZATION)],
   ['bad_request', lines(`GET ${ORDERS} HTTP/2.0`, 'Host: a', AUTHORIZATION)],
   ['headers_too_large', get(...manyFields(998))],
