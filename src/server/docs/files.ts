@@ -65,12 +65,9 @@ function docsFile(type: string, content: () => Promise<string>): DocsFile {
 
 function represent(type: string, content: string): SelectRepresentation {
   const body = Buffer.from(content);
-  return createRepresentationSelector({ body, digest: digestOf(body) }, [
+  const contentFields = [
     'Content-Type',
     type,
-    // With `no-cache`, clients cache the file but must revalidate it before each use.
-    'Cache-Control',
-    'no-cache',
     'Content-Security-Policy',
     CONTENT_SECURITY_POLICY,
     'X-Content-Type-Options',
@@ -79,5 +76,7 @@ function represent(type: string, content: string): SelectRepresentation {
     'no-referrer',
     'Cross-Origin-Opener-Policy',
     'same-origin',
-  ]);
+  ];
+  // With `no-cache`, clients cache the file but must revalidate it before each use.
+  return createRepresentationSelector({ body, digest: digestOf(body) }, contentFields, ['Cache-Control', 'no-cache']);
 }

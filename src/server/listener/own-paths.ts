@@ -14,7 +14,7 @@ const FIXED: readonly (readonly [path: string, OpenPath])[] = [
 
 /** Redirects to a relative path, which also works behind a proxy that adds a prefix to the path. */
 function redirectTo(location: string): OpenPath {
-  return fixedReply(302, ['Location', location]);
+  return fixedReply(302, ['Location', location, 'Content-Length', '0']);
 }
 
 function fixedReply(status: number, fields: readonly string[]): OpenPath {

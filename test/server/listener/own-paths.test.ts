@@ -28,13 +28,17 @@ test('requests for the documentation are charged to the client’s address; heal
   for (const path of PROBES) assert.deepEqual(await ask(path), [200, '4', '0', null, 'close'], path);
 });
 
-test('for documentation and health checks, a second Host field is refused, and a request body closes the connection', async (t) => {
+test('for documentation and health checks, a second Host field or an invalid authority is refused, and a request body closes the connection', async (t) => {
   const { port } = await listen(t);
   for (const [index, path] of [...OWN, ...PROBES].entries()) {
-    const hosts = await exchange(port, `GET ${path} HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n`);
-    const [refused = assert.fail()] = hosts.answers;
-    assertError(refused, 'bad_request');
-    assert.equal(rateLimitOf(refused).remaining, 599 - 2 * index, path);
+    for (const [nth, head] of [
+      `GET ${path} HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n`,
+      `GET http://a:b:c${path} HTTP/1.1\r\nHost: x\r\n\r\n`,
+    ].entries()) {
+      const [refused = assert.fail()] = (await exchange(port, head)).answers;
+      assertError(refused, 'bad_request');
+      assert.equal(rateLimitOf(refused).remaining, 599 - 3 * index - nth, path);
+    }
     // `readText` returns only if the server closes the connection.
     const text = await readText(open(port, `GET ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello`));
     assert.match(text, /^HTTP\/1\.1 200 OK\r\n(?:[^\r]+\r\n)*Connection: close\r\n/, path);
@@ -76,7 +80,13 @@ test('the documentation is compressed for clients that accept it, and each encod
     assert.deepEqual([plain.headers.get('content-encoding'), coded.headers.get('content-encoding')], [null, 'br']);
     assert.equal(await coded.text(), await plain.text());
     const known = { 'if-none-match': coded.headers.get('etag') };
-    assert.deepEqual([(await ask('br', known)).status, (await ask('identity', known)).status], [304, 200]);
+    const unchanged = await ask('br', known);
+    assert.deepEqual([unchanged.status, (await ask('identity', known)).status], [304, 200]);
+    // A cache updates what it has stored from the fields of a 304 (RFC 9110 §15.4.5).
+    for (const name of ['cache-control', 'etag', 'vary']) {
+      assert.equal(unchanged.headers.get(name), coded.headers.get(name), name);
+    }
+    assert.equal(unchanged.headers.get('cache-control'), 'no-cache');
     const failing = await ask('identity', { 'if-match': '"other"' });
     assert.deepEqual([failing.status, Object(await failing.json()).code], [412, 'precondition_failed']);
   }
@@ -101,6 +111,8 @@ test('/ and /docs/ redirect to the documentation page, and browsers cache the ic
   // A server must accept the absolute form of a target (RFC 9112 §3.2.2).
   const absolute = open(port, `GET ${origin}/docs?a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
   assert.match(await readText(absolute), /^HTTP\/1\.1 200 /);
+  const redirection = await fetch(`${origin}/`, { redirect: 'manual' });
+  assert.deepEqual([redirection.status, redirection.headers.get('content-length')], [302, '0']);
   const icon = await fetch(`${origin}/favicon.ico`);
   assert.deepEqual([icon.status, icon.headers.get('cache-control')], [204, 'public, max-age=604800']);
   assert.ok(icon.headers.has('x-ratelimit-limit'));
