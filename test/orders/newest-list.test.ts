@@ -61,18 +61,22 @@ test('a change by another process has a new version a tenth of a second after th
 
 test('a change by this process is listed at once, also if a check is in flight, whose answer is not remembered', async (t) => {
   const { state, list, noteChange } = createDatabase(t);
-  const { promise, resolve } = createDeferred();
-  state.answered = promise;
+  const [early, late] = [createDeferred(), createDeferred()];
+  state.answered = early.promise;
   const before = list();
   state.revision++;
   noteChange();
-  state.answered = Promise.resolve();
-  const after = list();
-  const { version } = await after;
-  resolve();
-  assert.notEqual((await before).version, version);
-  assert.equal((await list()).version, version);
-  assert.equal(state.checks, 2);
+  state.answered = late.promise;
+  const after = [list()];
+  early.resolve();
+  const old = await before;
+  after.push(list());
+  assert.equal(state.checks, 2, 'the second check is shared, although the first one has ended');
+  late.resolve();
+  const [first, second] = await Promise.all(after);
+  assert.equal(second, first);
+  assert.notEqual(first?.version, old.version);
+  assert.equal(list(), first);
 });
 
 test('a failed check is not remembered; while nothing can change, the last list is returned, but never one from before an own change', async (t) => {
