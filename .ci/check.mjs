@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 
 const CHECKS = {
   build: 'npm run --silent build',
-  types: 'npm run --silent typecheck',
+  types: 'tsc --project test',
   bench: 'npm ci --silent --prefix bench && tsc --project bench',
   lint: 'biome check --error-on-warnings .',
   spelling: 'cspell lint --no-progress --quiet .',

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { root } from './support/root.js';
 
-// Builds the package, because the tests test `dist`. Then runs the tests (*.test.ts), the proofs
+// Builds the package, because the tests test `dist`, and checks the types of quick tests. Then runs the tests (*.test.ts), the proofs
 // (*.proof.ts), or both, of the given folders or files. At the end, prints what was not run and how
 // to run it. This program finds the files itself, because neither Node.js 20 nor the shell of
 // Windows knows glob patterns.
@@ -36,8 +36,10 @@ if (!isSet(set)) throw new TypeError(`${set}: expected ${Object.keys(ENDINGS).jo
 
 const files = testFiles(ENDINGS[set]);
 if (files.length === 0) throw new Error(`there are no tests of this kind in ${folders.join(', ')}`);
-const build = spawnSync(process.execPath, [join(root, '.ci/build.mjs')], { stdio: 'inherit' });
-if (build.status !== 0) process.exit(1);
+const checkTypes = ['node_modules/typescript/bin/tsc', '--project', 'test/tsconfig.quick.json'];
+for (const step of [['.ci/build.mjs'], ...(set === 'quick' ? [checkTypes] : [])]) {
+  if (spawnSync(process.execPath, step, { cwd: root, stdio: 'inherit' }).status !== 0) process.exit(1);
+}
 /** For the quick run, see `support/sampled.ts` and `support/rounds.ts`. */
 const QUICK = { STORE_ORDERS_QUICK: '1', STORE_ORDERS_ROUNDS: '2' };
 const timeLimit = new URL('./time-limit.mjs', import.meta.url).href;

@@ -9,7 +9,7 @@ import { toolsFolder, withoutTools } from '../openapi/support/tools.js';
 import { checkAnswer, createAnswer } from '../support/answer.js';
 import { hostSuite } from './support/host-suite.js';
 import { listening, type Mount, type Mounted, OF_THE_HOST, setHostFields } from './support/mount.js';
-import { furtherMounts, MOUNTS } from './support/mounts.js';
+import { MOUNTS } from './support/mounts.js';
 
 type Handler = (request: IncomingMessage, response: ServerResponse, next: (goOn?: false) => void) => void;
 
@@ -46,7 +46,10 @@ const restify: Mount = {
 };
 
 for (const mount of MOUNTS) auditSuite(mount);
-for (const mount of [...(withoutRestify ? [] : [restify]), ...(await furtherMounts())]) {
+/** The hosts whose frameworks are packages of `test/hosts`. */
+const { furtherMounts } = withoutHosts ? { furtherMounts: [] } : await import('./support/further-mounts.js');
+
+for (const mount of [...(withoutRestify ? [] : [restify]), ...furtherMounts]) {
   auditSuite(mount);
   hostSuite(mount);
 }

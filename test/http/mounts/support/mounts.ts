@@ -1,7 +1,6 @@
 import { fetchHandler } from 'store-orders/fetch';
 import type { OrderService } from 'store-orders/handler';
 import { type LambdaEvent, lambda } from '../../../../examples/aws-lambda.js';
-import { withoutHosts } from '../../../support/installed.js';
 import { EMULATIONS, gateway } from './emulations.js';
 import { frameworkMounts, koaApp } from './framework-mounts.js';
 import { fetchHost, type Mount, type Mounted } from './mount.js';
@@ -35,8 +34,3 @@ export const MOUNTS: readonly Mount[] = [
   emulated('a fetch handler', (service) => fetchHost(service, fetchHandler(service))),
   emulated('AWS Lambda', (service) => gateway(lambda(fetchHost(service, fetchHandler(service, { clientAddress }))))),
 ];
-
-/** Returns the hosts whose frameworks are packages of `test/hosts`. Returns none if these are not installed. */
-export async function furtherMounts(): Promise<readonly Mount[]> {
-  return withoutHosts ? [] : (await import('./further-mounts.js')).furtherMounts;
-}
