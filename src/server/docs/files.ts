@@ -54,12 +54,22 @@ function asset(type: string, path: string): DocsFile {
   return docsFile(type, () => readFile(new URL(path, dist), 'utf8'));
 }
 
-/** Returns a file whose content is created at the first request, and then never changes. */
+/** Returns a file whose content is created once, for all concurrent first requests. */
 function docsFile(type: string, content: () => Promise<string>): DocsFile {
-  let select: SelectRepresentation | undefined;
+  let select: Promise<SelectRepresentation> | undefined;
+
+  function create(): Promise<SelectRepresentation> {
+    const created = content().then((text) => represent(type, text));
+    // After a failure, the next request tries again.
+    created.catch(() => {
+      select = undefined;
+    });
+    return created;
+  }
+
   return async (request) => {
-    select ??= represent(type, await content());
-    return select(request);
+    select ??= create();
+    return (await select)(request);
   };
 }
 

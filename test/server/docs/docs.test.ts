@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import files from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { type TestContext, test } from 'node:test';
+import zlib from 'node:zlib';
 import { createOpenApiDocument, serializeOpenApiDocument } from 'store-orders/openapi';
 import { pre } from '../../../dist/server/docs/markup.js';
 import { checkSnapshot } from '../../support/snapshot.js';
@@ -126,4 +129,59 @@ test('before each retry, the retry sample waits for Retry-After or a doubling pa
   assert.equal((await send([refusal('86400')])).status, 429);
   assert.equal((await send(Array.from({ length: 5 }, () => refusal('1')))).status, 429);
   assert.deepEqual(waits, [1_000, 2_000, 4_000, 8_000]);
+});
+
+/** Calls `before` with the number of each file that the server reads, until the end of the test. */
+function beforeReading(t: TestContext, before: (count: number) => Promise<void> | void) {
+  const { readFile } = files;
+  let count = 0;
+  t.mock.method(files, 'readFile', async (path: URL) => {
+    await before(++count);
+    return readFile(path, 'utf8');
+  });
+  syncBuiltinESMExports();
+  t.after(() => {
+    t.mock.restoreAll();
+    syncBuiltinESMExports();
+  });
+}
+
+test('concurrent first requests for a file share one reading, and one compression for each coding', async (t) => {
+  const requests = 60;
+  const { server, origin } = await listen(t);
+  const allArrived = new Promise<void>((resolve) => {
+    let count = 0;
+    server.on('request', () => ++count === requests && resolve());
+  });
+  const compressions = [t.mock.method(zlib, 'createBrotliCompress'), t.mock.method(zlib, 'createGzip')];
+  let reads = 0;
+  beforeReading(t, (count) => {
+    reads = count;
+    return allArrived;
+  });
+  const codings = Array.from({ length: requests }, (_, index) => (index % 2 === 0 ? 'br' : 'gzip'));
+  const ask = (coding: string) => fetch(`${origin}/docs/base.css`, { headers: { 'Accept-Encoding': coding } });
+  const responses = await Promise.all(codings.map(ask));
+  assert.deepEqual(
+    responses.map(({ headers }) => headers.get('content-encoding')),
+    codings,
+  );
+  assert.equal(reads, 1);
+  assert.deepEqual(
+    compressions.map(({ mock }) => mock.callCount()),
+    [1, 1],
+  );
+});
+
+test('after a failure to read a file of the documentation, the next request reads it again, and keeps it', async (t) => {
+  const { origin } = await listen(t);
+  let reads = 0;
+  beforeReading(t, (count) => {
+    reads = count;
+    if (count === 1) assert.fail('unreadable');
+  });
+  const statuses: number[] = [];
+  for (let i = 0; i < 3; i++) statuses.push((await fetch(`${origin}/docs/base.css`)).status);
+  assert.deepEqual(statuses, [500, 200, 200]);
+  assert.equal(reads, 2);
 });
