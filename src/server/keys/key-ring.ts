@@ -106,7 +106,10 @@ export function createKeyRing(
     const start = nowMs();
     const other = lookUps.get(apiKey);
     if (other !== undefined && start - other.start < TRUSTED_MS) return other.result;
-    const result = find(apiKey, start).finally(() => lookUps.delete(apiKey));
+    const result = find(apiKey, start).finally(() => {
+      // A slow look-up that ends does not remove a newer one, which further callers share.
+      if (lookUps.get(apiKey)?.start === start) lookUps.delete(apiKey);
+    });
     lookUps.set(apiKey, { start, result });
     return result;
   }
