@@ -15,6 +15,7 @@ const BARE: Subject = { name: 'bare node:http', server: ['bare'], role: 'floor' 
 const SUBJECTS: readonly Subject[] = [
   { name: 'store-orders, nodeHandler', server: ['handler'], role: 'ours' },
   { name: 'store-orders serve', server: ['bundled'], role: 'ours' },
+  { name: 'store-orders serve --log events', server: ['bundled', '--log', 'events'], role: 'ours' },
   { name: 'node:http, rate-limiter-flexible', server: ['rivals/flexible'] },
   { name: 'Fastify 5', server: ['rivals/fastify'] },
   { name: 'Hono on node-server', server: ['rivals/hono'] },

@@ -8,7 +8,7 @@ import { PENDING_IDS, TEN } from './orders.js';
 import { PER_MINUTE } from './plenty.js';
 
 // Runs the program itself, `store-orders serve`, with the orders and an API key in a SQLite file.
-// Its default log is written to a file.
+// Its log is written to a file. The parameters are further options of `serve`.
 const program = fileURLToPath(import.meta.resolve('store-orders/server')).replace(/index\.js$/, 'main.js');
 const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
 const db = ['--db', join(directory, 'orders.db')];
@@ -20,7 +20,7 @@ importOrders(TEN);
 const plan = ['--plan', 'enterprise', '--per-minute', `${PER_MINUTE}`, '--per-day', `${PER_MINUTE}`];
 const apiKey: unknown = JSON.parse(command('keys', 'create', ...plan, '--json')).key;
 
-const server = spawn(process.execPath, [program, 'serve', ...db, '--port', '0', '--json'], {
+const server = spawn(process.execPath, [program, 'serve', ...db, '--port', '0', '--json', ...process.argv.slice(2)], {
   stdio: ['ignore', openSync(output, 'w'), 'inherit'],
 });
 const stop = () => server.kill();

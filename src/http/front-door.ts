@@ -36,12 +36,33 @@ const MAX_PATH_LENGTH = 1_024;
  */
 export type FrontDoor = ReturnType<typeof createFrontDoor>;
 
-/** Creates a front door. Calls `warn` with each failure while the channel has no subscriber. */
-export function createFrontDoor(options: AdmissionOptions, warn = createFailureWarning()) {
+/** Functions of the program that get the messages of its own replies. They must not throw. */
+export interface ReplyListeners {
+  /** Called with the message of each reply. */
+  readonly onReply?: ((message: ReplyMessage) => void) | undefined;
+  /** Called with the message of each reply that has an error. */
+  readonly onFailure?: ((message: ReplyMessage) => void) | undefined;
+}
+
+/**
+ * Creates a front door. Calls `warn` with each failure that neither a listener nor a subscriber of
+ * the channel gets.
+ */
+export function createFrontDoor(
+  options: AdmissionOptions,
+  { onReply, onFailure }: ReplyListeners = {},
+  warn = createFailureWarning(),
+) {
+  /** Returns whether somebody gets the message of a reply. A streamed list can still fail. */
+  function isWanted({ body, error }: Outcome): boolean {
+    if (replies.hasSubscribers || onReply !== undefined) return true;
+    return onFailure !== undefined && (error !== undefined || isStream(body));
+  }
+
   function publish(request: ReadRequest, verdict: Verdict, outcome: Outcome, asked?: Asked, bytes?: number): void {
     const { requestId, traceparent, method, target, clientAddress, startedMs, apiKey } = request;
     const { status, code, error } = outcome;
-    if (!replies.hasSubscribers) {
+    if (!isWanted(outcome)) {
       if (error !== undefined) warn(error, asked?.operation, apiKey);
       return;
     }
@@ -61,17 +82,21 @@ export function createFrontDoor(options: AdmissionOptions, warn = createFailureW
       error: hostErrorOf(error),
       durationMs: performance.now() - startedMs,
     };
-    replies.publish(message);
+    if (replies.hasSubscribers) replies.publish(message);
+    onReply?.(message);
+    if (error !== undefined) onFailure?.(message);
   }
 
   const admission = createAdmission(options);
 
   function read(head: RequestHead, clientAddress?: ClientAddress): ReadRequest {
-    return readRequest(head, clientAddress, replies.hasSubscribers);
+    const isTimed = replies.hasSubscribers || onReply !== undefined || onFailure !== undefined;
+    return readRequest(head, clientAddress, isTimed ? performance.now() : 0);
   }
 
   /** Adds the header fields that every reply has, and publishes the reply. */
-  function reply(request: ReadRequest, verdict: Verdict, outcome: Outcome, options: ReplyOptions = {}): Reply {
+  function reply(read: ReadRequest, verdict: Verdict, outcome: Outcome, options: ReplyOptions = {}): Reply {
+    const request = isWanted(outcome) ? withId(read) : read;
     const { method, requestId, hasContent, fault, isMultiplexed } = request;
     const { charged } = verdict;
     const isAddressOverLimit = charged === 'address' && verdict.refusal?.status === 429;
@@ -103,6 +128,11 @@ export function createFrontDoor(options: AdmissionOptions, warn = createFailureW
   }
 
   return { ...admission, read, reply, serve };
+}
+
+/** Returns the request with an id, which is a new one if the client has sent none. */
+function withId(request: ReadRequest): ReadRequest {
+  return request.requestId === undefined ? { ...request, requestId: crypto.randomUUID() } : request;
 }
 
 function performOn({ allow, perform }: OpenPath, request: ReadRequest): MaybePromise<Outcome> {

@@ -50,7 +50,7 @@ export interface ReadRequest {
   readonly method: string | undefined;
   readonly target: string | undefined;
   readonly clientAddress: ClientAddress;
-  /** The time at which the head was read, or 0 if nobody subscribes to the diagnostics channel. */
+  /** The time at which the head was read, or 0 if nobody gets the message of the reply. */
   readonly startedMs: number;
   readonly apiKey: string | undefined;
   /** The error code if there is no `apiKey`. */
@@ -61,7 +61,7 @@ export interface ReadRequest {
   readonly fault: RefusalCode | undefined;
   /** Whether this is an HTTP/2 request: its response must have no `Connection` (RFC 9113 §8.2.2). */
   readonly isMultiplexed: boolean;
-  /** A safe `X-Request-Id`, or else a new id if the diagnostics channel has subscribers. */
+  /** A safe `X-Request-Id`. */
   readonly requestId: string | undefined;
   /** A valid `traceparent` (W3C Trace Context). */
   readonly traceparent: string | undefined;
@@ -79,10 +79,8 @@ export type RefusalCode = 'bad_request' | 'request_timeout' | 'headers_too_large
  */
 const MAX_HEADER_ITEMS = 2_000;
 
-/** Reads a request. With `isObserved`, it gets a start time, and an id if it has none. */
-export function readRequest(head: RequestHead, clientAddress?: ClientAddress, isObserved = false): ReadRequest {
+export function readRequest(head: RequestHead, clientAddress: ClientAddress, startedMs: number): ReadRequest {
   const { method, url: target, rawHeaders, httpVersion, stream } = withRawHeaders(head);
-  const startedMs = isObserved ? performance.now() : 0;
   const isMultiplexed = stream !== undefined;
   let authorization: string | undefined;
   let hasTwoCredentials = false;
@@ -147,7 +145,7 @@ export function readRequest(head: RequestHead, clientAddress?: ClientAddress, is
     hasContent: transferEncoding !== undefined || (contentLength !== undefined && contentLength !== '0'),
     fault: isTooLarge ? 'headers_too_large' : isBad ? 'bad_request' : undefined,
     isMultiplexed,
-    requestId: requestId ?? (isObserved ? crypto.randomUUID() : undefined),
+    requestId,
     traceparent,
     ifMatch,
     ifNoneMatch,

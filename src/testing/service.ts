@@ -81,7 +81,7 @@ export function createTestService(options: TestServiceOptions = {}): TestService
   // A failure that the test asked for causes no process warning.
   const createFaultyService = (store: OrderStore) =>
     createServiceBehind(
-      createFrontDoor(optionsWith(store), () => {}),
+      createFrontDoor(optionsWith(store), {}, () => {}),
       optionsWith(store),
     );
   const faults: TestFault[] = [];

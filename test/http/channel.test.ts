@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { inspect } from 'node:util';
-import type { OrderService } from 'store-orders';
+import { createMemoryLimiter, type ListedOrders, type OrderService, type ReplyMessage } from 'store-orders';
+import { createFrontDoor } from '../../dist/http/front-door.js';
+import { createServiceBehind } from '../../dist/http/service.js';
 import { fakeStore, pagesOf } from '../support/fake-store.js';
 import { collectReplies } from './support/replies.js';
-import { bearer, createShop, KEY, ORDERS, order } from './support/shop.js';
+import { authenticate, bearer, createShop, KEY, ORDERS, order } from './support/shop.js';
 import { asking, openShop, WAYS } from './support/ways.js';
 
 const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
@@ -78,6 +80,34 @@ test('if nobody subscribes to the diagnostics channel, the service creates no re
   const ask = asking(createShop().service);
   assert.equal((await ask('GET', ORDERS, [KEY])).fields.has('x-request-id'), false);
   assert.equal((await ask('GET', ORDERS, [KEY, ['X-Request-Id', 'mine']])).fields.get('x-request-id'), 'mine');
+});
+
+test('if a program listens only to failures, other replies get no id, and their client address is not asked for', async () => {
+  const failure = new Error('the cursor is gone');
+  let listed: ListedOrders = [{ id: 1n }];
+  const options = { store: fakeStore({ list: () => listed }), limiter: createMemoryLimiter(), authenticate };
+  const messages: ReplyMessage[] = [];
+  const door = createFrontDoor(options, { onFailure: (message) => messages.push(message) });
+  const service = createServiceBehind(door, options);
+  let addresses = 0;
+  const ask = () =>
+    asking({ ...service, respond: (head) => service.respond(head, () => `192.0.2.${++addresses}`) })('GET', ORDERS, [
+      KEY,
+    ]);
+  const { status, fields } = await ask();
+  assert.deepEqual([status, fields.has('x-request-id'), addresses, messages], [200, false, 0, []]);
+  listed = pagesOf([failure]);
+  const { fields: failed } = await ask();
+  // A stream can fail after its response has begun.
+  listed = pagesOf([[{ id: 1n }], failure]);
+  await assert.rejects(ask());
+  const ids = messages.map(({ requestId }) => requestId);
+  assert.deepEqual([ids[0], new Set(ids).size, addresses], [failed.get('x-request-id'), 2, 2]);
+  for (const { requestId = '', status, error, clientAddress, durationMs } of messages) {
+    assert.match(requestId, UUID);
+    assert.deepEqual([error, clientAddress], [failure, `192.0.2.${status === 503 ? 1 : 2}`]);
+    assert.ok(durationMs > 0 && durationMs < 60_000, `${durationMs} ms`);
+  }
 });
 
 test('only a valid traceparent reaches the diagnostics channel', async (t) => {

@@ -24,8 +24,7 @@ async function serve(invocation: Invocation): Promise<CommandResult> {
   process.stdout.on('error', () => {});
   const worker = workerLifecycle(invocation.environment);
   const isReadable = process.stdout.isTTY && !invocation.flags.has('json');
-  const commonFields = worker === undefined ? {} : { worker: worker.worker };
-  const log = createLog(process.stdout, isReadable, commonFields, fstatSync(process.stdout.fd).isFile());
+  const log = createLog(process.stdout, isReadable, worker?.worker, fstatSync(process.stdout.fd).isFile());
   try {
     if (worker === undefined && settings.workers > 1) {
       const { runPrimary } = await import('../process/primary.js');

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Server as NetServer } from 'node:net';
 import { checkWholeNumber } from '../../check.js';
-import { createFrontDoor } from '../../http/front-door.js';
+import { createFrontDoor, type FrontDoor } from '../../http/front-door.js';
 import { forwardedAddress, nodeHandler, type OrderServiceOptions } from '../../http/index.js';
 import type { NodeRequest } from '../../http/mounts/node.js';
 import { checkServiceOptions, createServiceBehind } from '../../http/service.js';
@@ -77,11 +77,17 @@ const FORWARDED_WARNING =
  */
 export function createOrderServer(options: OrderServerOptions): OrderServer {
   checkServiceOptions(options, ['trustProxy', 'maxConnectionsPerAddress', 'corsOrigins', 'backends']);
-  const { trustProxy = 0, maxConnectionsPerAddress = 1_024, backends = {}, corsOrigins = [] } = options;
+  const { trustProxy = 0, maxConnectionsPerAddress = 0, backends = {}, corsOrigins = [] } = options;
   checkWholeNumber('maxConnectionsPerAddress', maxConnectionsPerAddress, 0);
   checkWholeNumber('trustProxy', trustProxy, 0);
   checkOrigins(corsOrigins);
   checkBackends(backends);
+  return createServerBehind(createFrontDoor(options), options);
+}
+
+/** Creates the server for requests that come through `door`. */
+export function createServerBehind(door: FrontDoor, options: OrderServerOptions): OrderServer {
+  const { trustProxy = 0, maxConnectionsPerAddress = 1_024, backends = {}, corsOrigins = [] } = options;
   const isDirect = trustProxy === 0;
   const addressOf = forwardedAddress(trustProxy);
   const keepAliveMs = isDirect ? KEEP_ALIVE_MS : PROXY_KEEP_ALIVE_MS;
@@ -94,7 +100,6 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
   let drained: Promise<void> | undefined;
 
   let hasWarned = false;
-  const door = createFrontDoor(options);
   const orders = createServiceBehind(door, options);
   const probes = createProbes(backends, () => drained !== undefined);
   const site = withOwnPaths(orders, door, probes, readDocsFiles(options.basePath));

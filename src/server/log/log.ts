@@ -44,15 +44,18 @@ interface Entry {
   readonly [field: string]: string | number | undefined;
 }
 
+/** A line for a request. It has a field for every property of the message, except the plan. */
+type RequestEntry = Entry & Readonly<Record<Exclude<keyof ReplyMessage, 'plan'>, string | number | undefined>>;
+
 /**
  * Creates a log that writes one line for each event or request. A line is a JSON object, or text
- * for people if `isReadable` is true. Each line is ASCII and contains the `commonFields`. Set
- * `isFile` if the stream writes to a file.
+ * for people if `isReadable` is true. Each line is ASCII and contains the number of the `worker`.
+ * Set `isFile` if the stream writes to a file.
  *
  * Lines are written in batches. A write begins only when the previous one has ended, because the
  * stream would merge waiting writes into a longer one.
  */
-export function createLog(stream: LogStream, isReadable: boolean, commonFields: LogFields = {}, isFile = false): Log {
+export function createLog(stream: LogStream, isReadable: boolean, worker?: number, isFile = false): Log {
   const serialize: (entry: Entry) => string = isReadable ? readableLine : JSON.stringify;
   const batchBytes = isFile ? FILE_BYTES : PIPE_BYTES;
   /** Lines that wait to be written. All batches but the last are full. */
@@ -60,13 +63,24 @@ export function createLog(stream: LogStream, isReadable: boolean, commonFields: 
   let isWriting = false;
   let flushTimer: NodeJS.Timeout | undefined;
   let dropped = 0;
+  let time = { ms: 0, text: '' };
 
-  function add(level: Level, event: string, fields?: LogFields): void {
+  /** Returns the time as text. Many lines share a millisecond. */
+  function timeText(): string {
+    const ms = Date.now();
+    if (ms !== time.ms) time = { ms, text: new Date(ms).toISOString() };
+    return time.text;
+  }
+
+  function addEvent(level: Level, event: string, fields?: LogFields): void {
+    add({ time: timeText(), level, event, worker, ...fields });
+  }
+
+  function add(entry: Entry): void {
     if (batches.length * batchBytes >= MOST_BYTES) {
       dropped++;
       return;
     }
-    const entry = { time: new Date().toISOString(), level, event, ...commonFields, ...fields };
     const line = `${escapeNonAscii(serialize(entry))}\n`;
     const last = batches.at(-1);
     if (last === undefined || last.length + line.length > batchBytes) batches.push(line);
@@ -92,22 +106,36 @@ export function createLog(stream: LogStream, isReadable: boolean, commonFields: 
     if (dropped > 0) {
       const lines = dropped;
       dropped = 0;
-      add('error', 'log lines dropped because the log was not read in time', { lines });
+      addEvent('error', 'log lines dropped because the log was not read in time', { lines });
     }
   }
 
   return {
-    event: (event, fields) => add('info', event, fields),
-    error: (event, fields) => add('error', event, fields),
+    event: (event, fields) => addEvent('info', event, fields),
+    error: (event, fields) => addEvent('error', event, fields),
     request(message) {
-      const { orderId, error, durationMs } = message;
-      add(error === undefined ? 'info' : 'error', 'request', {
-        ...message,
-        plan: undefined,
+      const { orderId, error } = message;
+      // One literal: spreading the message would take longer than serialising it.
+      const entry: RequestEntry = {
+        time: timeText(),
+        level: error === undefined ? 'info' : 'error',
+        event: 'request',
+        worker,
+        requestId: message.requestId,
+        traceparent: message.traceparent,
+        method: message.method,
+        path: message.path,
+        clientAddress: message.clientAddress,
+        status: message.status,
+        bytes: message.bytes,
+        code: message.code,
+        operation: message.operation,
         orderId: orderId === undefined ? undefined : `${orderId}`,
+        keyId: message.keyId,
         error: error === undefined ? undefined : messageOf(error),
-        durationMs: Math.round(durationMs * 1_000) / 1_000,
-      });
+        durationMs: Math.round(message.durationMs * 1_000) / 1_000,
+      };
+      add(entry);
     },
     flush,
   };

@@ -1,10 +1,10 @@
 import { subscribe } from 'node:diagnostics_channel';
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, register } from 'prom-client';
 import { COMMIT_CHANNEL } from '../../commits.js';
+import type { ReplyMessage } from '../../http/index.js';
 import { OPERATION_NAMES } from '../../http/operations.js';
 import type { LimiterMode } from '../../limits/redis/limiter.js';
 import { type BackendState, type Backends, stateOf } from '../listener/health.js';
-import { onReplies } from '../log/replies.js';
 
 const MODES: readonly LimiterMode[] = ['shared', 'local', 'open', 'closed'];
 const STATES: readonly BackendState[] = ['ok', 'degraded', 'unavailable'];
@@ -14,14 +14,20 @@ const DURATION_BUCKETS = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
 ];
 
+/** The metrics of this process. */
+export interface Metrics {
+  /** Counts a reply. */
+  count(message: ReplyMessage): void;
+  /** Serialises the metrics in the text format of Prometheus. */
+  serialize(): Promise<string>;
+}
+
 /**
- * Creates the metrics of this process, and returns a function that serialises them in the text
- * format of Prometheus. They count what the diagnostics channels publish, to which any host can
- * subscribe too. `limiterMode` returns the mode of the Redis limiter. It is absent if quotas are
- * counted in this process. No label contains text of a request, so clients cannot create an
- * unlimited number of time series.
+ * Creates the metrics of this process. `limiterMode` returns the mode of the Redis limiter. It is
+ * absent if quotas are counted in this process. No label contains text of a request, so clients
+ * cannot create an unlimited number of time series.
  */
-export function createMetrics(backends: Backends, limiterMode?: () => LimiterMode): () => Promise<string> {
+export function createMetrics(backends: Backends, limiterMode?: () => LimiterMode): Metrics {
   collectDefaultMetrics();
   const metric = (name: string, help: string, labelNames: string[] = []) => {
     return { name: `store_orders_${name}`, help, labelNames };
@@ -67,15 +73,17 @@ export function createMetrics(backends: Backends, limiterMode?: () => LimiterMod
   }
 
   subscribe(COMMIT_CHANNEL, (message) => writes.observe(Number(Reflect.get(Object(message), 'writes'))));
-  onReplies(({ operation = 'none', status, code = '', error, durationMs, plan }) => {
-    requests.inc({ operation, status, code });
-    seconds.observe({ operation }, durationMs / 1_000);
-    if (error !== undefined) failures.inc({ operation });
-    if (status === 429) refusals.inc({ plan, code });
-  });
   // In a worker, the registry sends the metrics whenever the primary asks for them.
   new AggregatorRegistry();
-  return () => register.metrics();
+  return {
+    count({ operation = 'none', status, code = '', error, durationMs, plan }) {
+      requests.inc({ operation, status, code });
+      seconds.observe({ operation }, durationMs / 1_000);
+      if (error !== undefined) failures.inc({ operation });
+      if (status === 429) refusals.inc({ plan, code });
+    },
+    serialize: () => register.metrics(),
+  };
 }
 
 /** Returns a function that collects the metrics of all workers, and adds them up. */

@@ -1,11 +1,12 @@
 import { addressPerMinute } from '../../http/admission.js';
+import { createFrontDoor, type ReplyListeners } from '../../http/front-door.js';
 import { messageOf } from '../../message-of.js';
 import { type CommandResult, failed } from '../command-result.js';
 import type { Settings } from '../config/settings.js';
 import { baseAddress, isLoopback, localAddress } from '../listener/base-url.js';
-import { createOrderServer } from '../listener/server.js';
+import { createServerBehind } from '../listener/server.js';
 import type { Log } from '../log/log.js';
-import { onReplies } from '../log/replies.js';
+import type { Metrics } from '../metrics/metrics.js';
 import { openQuotaBackend } from '../quotas/backend.js';
 import { discard, IN_MEMORY } from '../storage/sqlite.js';
 import type { ServerStorage } from '../storage/storage.js';
@@ -29,10 +30,6 @@ export async function runServer(
   let hasServed = false;
   const cleanUps: (() => unknown)[] = [closeStorage];
 
-  onReplies((message) => {
-    if (settings.log !== 'events' || message.error !== undefined) log.request(message);
-  });
-
   async function closeStorage(): Promise<void> {
     try {
       // If the server fails before it has served, the database that it has created is removed.
@@ -51,7 +48,7 @@ export async function runServer(
     const backends = { database: storage.state, quotas: quotaBackend.state };
     const metrics = metricsModule?.createMetrics(backends, quotaBackend.mode);
 
-    const server = createOrderServer({
+    const options = {
       store: storage.orders,
       limiter: quotaBackend.limiter,
       authenticate: storage.keys.authenticate,
@@ -63,12 +60,14 @@ export async function runServer(
       maxConnectionsPerAddress: typeof port === 'string' ? 0 : settings.maxConnectionsPerAddress,
       corsOrigins: settings.corsOrigin,
       backends,
-    });
+    };
+    const door = createFrontDoor(options, listenersOf(settings, log, metrics));
+    const server = createServerBehind(door, options);
     await listen(server, { host, port, flag: '--port' });
     cleanUps.push(() => server.drain());
     // The primary of several workers serves the metrics of all of them.
     const hasMetricsPage = metrics !== undefined && lifecycle.worker === undefined;
-    const metricsPage = hasMetricsPage ? await listenForMetrics(metrics, host, metricsPort) : undefined;
+    const metricsPage = hasMetricsPage ? await listenForMetrics(metrics.serialize, host, metricsPort) : undefined;
     if (metricsPage !== undefined) cleanUps.push(metricsPage.close);
     const drained = new Promise<void>((resolve) => {
       // `drain` must be called in this pass of the event loop, because the cluster module closes
@@ -111,4 +110,16 @@ export async function runServer(
   for (const cleanUp of cleanUps.reverse()) await cleanUp();
   if (result.outcome === 'done') lifecycle.report('stopped');
   return result;
+}
+
+/** Returns what the program does with its replies. Where nobody wants a message, none is created. */
+function listenersOf({ log: logged }: Settings, log: Log, metrics: Metrics | undefined): ReplyListeners {
+  if (logged === 'events') return { onReply: metrics?.count, onFailure: log.request };
+  if (metrics === undefined) return { onReply: log.request };
+  return {
+    onReply(message) {
+      metrics.count(message);
+      log.request(message);
+    },
+  };
 }

@@ -30,7 +30,7 @@ test('lines are written together within 10 ms, in pieces of whole lines that a p
     [true, 65_536, 1],
   ] as const) {
     const stream = slowStream();
-    const log = createLog(stream, false, {}, isFile);
+    const log = createLog(stream, false, undefined, isFile);
     for (let n = 0; n < 100; n++) log.event('x'.repeat(n));
     while (stream.take());
     await sleep(30);
@@ -74,7 +74,7 @@ test('whatever a client sends, its log line is ASCII JSON, and the duration is e
   const hostile = ['"', '\\', '\n', '\u0000', '\u007f', 'é', '\u2028', '😀', '{"a":1}', '/plain', ''];
   for (const path of hostile) {
     const stream = slowStream();
-    const log = createLog(stream, false, { worker: 2 });
+    const log = createLog(stream, false, 2);
     const startMs = Date.now();
     log.request({
       ...{ requestId: 'a-1', method: path, path, clientAddress: path, orderId: 2n ** 63n - 1n, keyId: path },

@@ -15,13 +15,14 @@ import { createManualClock } from 'store-orders/testing';
 import { createMetrics } from '../../../dist/server/metrics/metrics.js';
 import { createMetricsServer } from '../../../dist/server/metrics/metrics-server.js';
 import { open, readText } from '../../http/support/raw-socket.js';
+import { onReplies } from '../../http/support/replies.js';
 import { listenOnFreePort } from '../../support/listen.js';
 import { checkSnapshot } from '../../support/snapshot.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
-import { createDeferred } from '../../support/until.js';
+import { createDeferred, until } from '../../support/until.js';
 import { issueKey, startServer } from '../support/program.js';
 
-test('/metrics on its own port counts what the diagnostics channels report, in the text format of Prometheus, and reports the mode `local` if Redis cannot be reached', async (t) => {
+test('/metrics on its own port counts replies and commits, in the text format of Prometheus, and reports the mode `local` if Redis cannot be reached', async (t) => {
   const cwd = temporaryDirectory();
   const options = { cwd, env: { REDIS_URL: 'redis://127.0.0.1:1' } };
   const server = await startServer(t, options, '--metrics-port', '0', '--log', 'events');
@@ -63,6 +64,14 @@ test('/metrics on its own port counts what the diagnostics channels report, in t
   }
   assert.match(text, /\nstore_orders_commit_writes_sum [1-9]/);
   assert.match(text, /\nprocess_resident_memory_bytes [1-9]/);
+});
+
+test('with metrics and the default log, each reply is counted and logged', async (t) => {
+  const server = await startServer(t, { cwd: temporaryDirectory() }, '--metrics-port', '0');
+  await fetch(`${server.url}/store/orders`);
+  await until(() => server.log().some(({ event, status }) => event === 'request' && status === 401));
+  const text = await (await fetch(String(server.log()[0]?.['metrics']))).text();
+  assert.ok(text.includes('\nstore_orders_requests_total{operation="none",status="401",code="missing_api_key"} 1\n'));
 });
 
 async function listen(t: TestContext, text: () => Promise<string>) {
@@ -109,14 +118,15 @@ test('the metrics port closes a connection after one response, reads no further 
 const metrics = createMetrics({ database: () => 'degraded', quotas: () => Promise.reject() });
 
 test('/metrics adds up replies, failures, seconds and commits, with the state of each backend, a help and a zero for each series', async () => {
-  const failed = { operation: 'listOrders', status: 503, code: 'service_unavailable', error: 'down' };
-  channel('store-orders:reply').publish({ ...failed, durationMs: 20_000 });
+  const failed = { operation: 'listOrders', status: 503, code: 'service_unavailable', error: 'down' } as const;
+  metrics.count({ ...failed, requestId: undefined, plan: 'free', durationMs: 20_000 });
   channel('store-orders:commit').publish({ writes: 200 });
-  const lines = (await metrics()).split('\n').filter((line) => line.includes('store_orders_'));
+  const lines = (await metrics.serialize()).split('\n').filter((line) => line.includes('store_orders_'));
   checkSnapshot('metrics.txt', `${lines.join('\n')}\n`);
 });
 
-test('/metrics does not grow with thousands of different ids, keys, paths, methods and addresses', async () => {
+test('/metrics does not grow with thousands of different ids, keys, paths, methods and addresses', async (t) => {
+  t.after(onReplies(metrics.count));
   const clock = createManualClock();
   const oneADay = createPlan({ name: 'one', policies: [perDay(1)] });
   const { respond } = createOrderService({
@@ -137,7 +147,7 @@ test('/metrics does not grow with thousands of different ids, keys, paths, metho
       const url = n % 5 === 0 ? `/${n}` : `/v1/store/orders${n % 3 === 0 ? `/${n}` : ''}`;
       await respond({ method: n % 3 === 0 ? 'DELETE' : `M${n}`, url, rawHeaders }, `10.0.${n % 100}.1`);
     }
-    const lines = (await metrics()).split('\n');
+    const lines = (await metrics.serialize()).split('\n');
     return lines.map((line) => line.replace(/ \S+$/, '')).sort();
   }
   // The first requests have every possible outcome.
