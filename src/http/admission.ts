@@ -1,13 +1,13 @@
 import { checkFields, checkFunction, checkMethods, checkOneOf } from '../check.js';
 import type { Decision, Plan, RateLimiter } from '../limits/index.js';
 import { createPlan, perMinute } from '../limits/index.js';
+import { peek } from '../limits/limiter.js';
 import { checkPlan } from '../limits/plan.js';
 import type { MaybePromise } from '../orders/index.js';
 import { addressKey, resolveAddress } from './client-address.js';
-import type { ErrorCode } from './errors.js';
-import { after, attempt, callHost, HostFailure } from './host-call.js';
+import { after, attempt, createHostPart, FIRST_WAIT_MS, HostFailure } from './host-call.js';
 import { limitFieldsOf, retryAfter, unavailableFields } from './rate-limit-fields.js';
-import { type Outcome, outcomeOfFailure, type Reply, refusal } from './reply.js';
+import { type Outcome, outcomeOfFailure, type Reply, refusal, unavailable } from './reply.js';
 import type { ReadRequest } from './request.js';
 
 /** The owner of an API key, and the plan that the owner has bought. */
@@ -32,13 +32,14 @@ export interface AdmissionOptions {
   readonly limiter: RateLimiter;
   readonly authenticate: Authenticate;
   /**
-   * Returns whether this process remembers the key as recently valid. Provide this function if
-   * `authenticate` calls a backend that strangers could keep busy with made-up keys. If this
-   * function returns `false` while the client's address is over its limit, `authenticate` is called
-   * for one such request of the address at a time. The others get 429 meanwhile. Default: every key
-   * is looked up. If this function throws, the client receives a 503.
+   * Authenticates a key that this process remembers as recently valid. Returns `undefined` for every
+   * other key, without calling a backend. Provide this function if `authenticate` calls a backend
+   * that strangers could keep busy with made-up keys. Then `authenticate` gets only the other keys.
+   * If it fails, the request is charged to its client's address. While the address is over its limit,
+   * `authenticate` is called for one request of the address at a time. The others get 429 meanwhile.
+   * Default: every key is given to `authenticate`.
    */
-  readonly isKnownKey?: ((apiKey: string) => boolean) | undefined;
+  readonly authenticateKnown?: Authenticate | undefined;
   /**
    * The plan for requests without a valid key, which are counted by client address. Must have
    * `partition: 'address'`. Default: 600 requests per minute.
@@ -56,7 +57,7 @@ export function addressPerMinute(quota: number): Plan {
 
 const ADDRESS_PLAN = addressPerMinute(600);
 
-interface Charge extends Pick<Reply, 'charged'> {
+interface Charge extends Pick<Reply, 'chargedTo'> {
   /** The plan whose limits the reply announces: the plan of the key, or the address plan. */
   readonly plan: Plan;
   /** The limiter's decision as header fields. */
@@ -73,69 +74,98 @@ export type Verdict<P = Principal | undefined> =
   | (Charge & { readonly principal: P; readonly refusal: undefined })
   | Refused;
 
+/**
+ * How long a client should wait if a key of its address is being looked up. `Retry-After` has whole
+ * seconds, and a look-up takes less than one.
+ */
+const LOOK_UP_MS = 1_000;
+
 /** Creates the functions that decide whether a request may be served. None throws or rejects. */
 export function createAdmission(options: AdmissionOptions) {
-  const { limiter, authenticate, isKnownKey = () => true, addressPlan = ADDRESS_PLAN, draftFields = true } = options;
+  const { limiter, authenticate, authenticateKnown, addressPlan = ADDRESS_PLAN, draftFields = true } = options;
+  const authenticating = createHostPart('authenticate');
+  const recalling = createHostPart('authenticateKnown');
+  // A limiter can count addresses elsewhere than keys, so that only one of the two fails.
+  const limiting = { key: createHostPart('limiter.take'), address: createHostPart('limiter.take') };
   /** The addresses over their limit for which a key is being looked up. */
   const lookingUp = new Set<string>();
 
   /** Counts a request against its key. Without a valid key, counts it against its client's address. */
   function admit(request: ReadRequest): MaybePromise<Verdict<Principal>> {
     const { apiKey, keyFault, fault } = request;
-    if (fault !== undefined || apiKey === undefined) return refuse(request, fault ?? keyFault);
+    if (fault !== undefined || apiKey === undefined) return refuse(request, refusal(fault ?? keyFault));
     return refuseIfItFails(() => {
-      const known = callHost('isKnownKey', () => isKnownKey(apiKey));
-      return after(known, (isKnown) => (isKnown ? lookUp(request, apiKey) : lookUpUnknown(request, apiKey)));
+      if (authenticateKnown === undefined) return lookUp(request, apiKey);
+      const known = recalling.call(() => authenticateKnown(apiKey));
+      return after(known, (principal) =>
+        isAbsent(principal) ? lookUpUnknown(request, apiKey) : takeFromKey(principal),
+      );
     });
   }
 
   function lookUp(request: ReadRequest, apiKey: string): MaybePromise<Verdict<Principal>> {
-    const authenticated = callHost('authenticate', () => authenticate(apiKey));
-    return after(authenticated, (principal) => {
-      if (principal === undefined || principal === null) return refuse(request, 'invalid_api_key');
-      if (!isPrincipal(principal)) {
-        throw new HostFailure('authenticate failed', new TypeError('expected a principal with an id and a plan'));
-      }
-      const { id, plan } = principal;
-      return refuseIfItFails(() => take(id, plan, principal), plan, principal);
-    });
+    const authenticated = authenticating.call(() => authenticate(apiKey));
+    return after(authenticated, (principal) =>
+      isAbsent(principal) ? refuse(request, refusal('invalid_api_key')) : takeFromKey(principal),
+    );
   }
 
   /** Looks up a key that may be made up: one at a time for each address that is over its limit. */
   function lookUpUnknown(request: ReadRequest, apiKey: string): MaybePromise<Verdict<Principal>> {
     const bucket = addressKey(resolveAddress(request.clientAddress));
-    const state = callHost('limiter.take', () => limiter.take(bucket, addressPlan, 0));
-    return after(state, ({ inForce }) => {
-      if (inForce.remaining > 0) return lookUp(request, apiKey);
-      if (lookingUp.has(bucket)) {
-        return after(takeFromAddress(request), (verdict) =>
-          verdict.refusal === undefined ? lookUp(request, apiKey) : verdict,
-        );
-      }
+    const state = limiting.address.call(() => peek(limiter, bucket, addressPlan));
+    return after(state, (decision) => {
+      if (decision.inForce.remaining > 0) return lookUpAtCost(request, apiKey);
+      if (lookingUp.has(bucket)) return refuseMeanwhile(decision);
       lookingUp.add(bucket);
-      const verdict = refuseIfItFails(() => lookUp(request, apiKey));
-      return after(verdict, (settled) => {
+      return after(lookUpAtCost(request, apiKey), (verdict) => {
         lookingUp.delete(bucket);
-        return settled;
+        return verdict;
       });
     });
   }
 
-  function refuse(request: ReadRequest, code: ErrorCode): MaybePromise<Refused> {
-    return after(takeFromAddress(request), (verdict) => ({ ...verdict, refusal: verdict.refusal ?? refusal(code) }));
+  /** Looks up a key. If this fails, the client's address pays as if the key had not been found. */
+  function lookUpAtCost(request: ReadRequest, apiKey: string): MaybePromise<Verdict<Principal>> {
+    return attempt(
+      () => lookUp(request, apiKey),
+      (error) => refuse(request, outcomeOfFailure(error)),
+    );
+  }
+
+  /**
+   * Refuses a request while another key of its address is looked up. `X-RateLimit-Reset` is the end
+   * of this wait, as during a ban, because a valid key passes then. `RateLimit` has the true window.
+   */
+  function refuseMeanwhile(decision: Decision): Refused {
+    const limitFields = limitFieldsOf(decision, draftFields, decision.nowMs + LOOK_UP_MS);
+    const refused = refusal('rate_limit_exceeded', 'Retry-After', retryAfter(LOOK_UP_MS));
+    return { chargedTo: 'address', plan: addressPlan, limitFields, principal: undefined, refusal: refused };
+  }
+
+  function refuse(request: ReadRequest, outcome: Outcome): MaybePromise<Refused> {
+    return after(takeFromAddress(request), (verdict) => ({ ...verdict, refusal: verdict.refusal ?? outcome }));
   }
 
   function takeFromAddress(request: ReadRequest): MaybePromise<Verdict<undefined>> {
     return refuseIfItFails(() => take(addressKey(resolveAddress(request.clientAddress)), addressPlan, undefined));
   }
 
+  function takeFromKey(principal: Principal): MaybePromise<Verdict<Principal>> {
+    if (!isPrincipal(principal)) {
+      throw new HostFailure('authenticate failed', new TypeError('expected a principal with an id and a plan'));
+    }
+    const { id, plan } = principal;
+    return refuseIfItFails(() => take(id, plan, principal), plan, principal);
+  }
+
   function take<P extends Principal | undefined>(bucket: string, plan: Plan, principal: P): MaybePromise<Verdict<P>> {
-    const charged = principal === undefined ? 'address' : 'key';
-    const decision = callHost('limiter.take', () => limiter.take(bucket, plan));
+    const chargedTo = principal === undefined ? 'address' : 'key';
+    const decision = limiting[chargedTo].call(() => limiter.take(bucket, plan));
     return after(decision, (decided) => {
       // Throws if the limiter has not returned a decision.
       const limitFields = limitFieldsOf(decided, draftFields);
-      return { charged, plan, limitFields, principal, refusal: refusalOf(decided) };
+      return { chargedTo, plan, limitFields, principal, refusal: refusalOf(decided) };
     });
   }
 
@@ -145,24 +175,33 @@ export function createAdmission(options: AdmissionOptions) {
     plan = addressPlan,
     principal?: Principal,
   ): MaybePromise<V | Refused> {
-    return attempt(step, (error) => unchargedRefusal(outcomeOfFailure(error), plan, principal));
+    return attempt(step, (error) => {
+      const waitMs = error instanceof HostFailure ? error.waitMs : FIRST_WAIT_MS;
+      return unchargedRefusal(outcomeOfFailure(error), waitMs, plan, principal);
+    });
   }
 
   /** Counts a request against its client's address, without a look at its key. */
   function charge(request: ReadRequest): MaybePromise<Verdict<undefined>> {
-    return request.fault === undefined ? takeFromAddress(request) : refuse(request, request.fault);
+    return request.fault === undefined ? takeFromAddress(request) : refuse(request, refusal(request.fault));
   }
 
   /** Returns the verdict on a request that arrives after the service was closed. */
   function turnAway(): Verdict {
-    return unchargedRefusal(refusal('service_unavailable'), addressPlan);
+    return unchargedRefusal(unavailable(), FIRST_WAIT_MS, addressPlan);
   }
 
   return { admit, charge, turnAway };
 }
 
-function unchargedRefusal(outcome: Outcome, plan: Plan, principal?: Principal): Refused {
-  return { charged: undefined, plan, limitFields: unavailableFields(plan), principal, refusal: outcome };
+/** `authenticate` can be written in JavaScript, whose authors also return `null`. */
+function isAbsent(principal: Principal | undefined | null): principal is undefined | null {
+  return principal === undefined || principal === null;
+}
+
+function unchargedRefusal(outcome: Outcome, waitMs: number, plan: Plan, principal?: Principal): Refused {
+  const limitFields = unavailableFields(plan, waitMs);
+  return { chargedTo: undefined, plan, limitFields, principal, refusal: outcome };
 }
 
 function refusalOf({ allowed, verdict, retryAfterMs }: Decision): Outcome | undefined {
@@ -176,11 +215,18 @@ function refusalOf({ allowed, verdict, retryAfterMs }: Decision): Outcome | unde
  * allowed options.
  */
 export function checkAdmissionOptions(options: AdmissionOptions, others: readonly string[] = []): void {
-  checkFields('options', options, [...others, 'limiter', 'authenticate', 'isKnownKey', 'addressPlan', 'draftFields']);
-  const { limiter, authenticate, isKnownKey, addressPlan, draftFields = true } = options;
+  checkFields('options', options, [
+    ...others,
+    'limiter',
+    'authenticate',
+    'authenticateKnown',
+    'addressPlan',
+    'draftFields',
+  ]);
+  const { limiter, authenticate, authenticateKnown, addressPlan, draftFields = true } = options;
   checkMethods('limiter', limiter, ['take']);
   checkFunction('authenticate', authenticate);
-  if (isKnownKey !== undefined) checkFunction('isKnownKey', isKnownKey);
+  if (authenticateKnown !== undefined) checkFunction('authenticateKnown', authenticateKnown);
   checkOneOf('draftFields', draftFields, [true, false]);
   if (addressPlan === undefined) return;
   if (addressPlan?.partition !== 'address')

@@ -98,8 +98,8 @@ export function createFrontDoor(
   function reply(read: ReadRequest, verdict: Verdict, outcome: Outcome, options: ReplyOptions = {}): Reply {
     const request = isWanted(outcome) ? withId(read) : read;
     const { method, requestId, hasContent, fault, isMultiplexed } = request;
-    const { charged } = verdict;
-    const isAddressOverLimit = charged === 'address' && verdict.refusal?.status === 429;
+    const { chargedTo } = verdict;
+    const isAddressOverLimit = chargedTo === 'address' && verdict.refusal?.status === 429;
     const { asked, isLast = false, isQuiet = false } = options;
     const headers = [...outcome.fields, ...verdict.limitFields];
     // Without a valid key, each request over the limit costs the client a new connection, which
@@ -111,7 +111,7 @@ export function createFrontDoor(
     if (isStream(body)) {
       body.ended.then(({ bytes, error }) => publish(request, verdict, { ...outcome, error }, asked, bytes));
     } else if (!isQuiet) publish(request, verdict, outcome, asked, body?.length ?? 0);
-    return { status: outcome.status, headers, body, charged, isAddressOverLimit };
+    return { status: outcome.status, headers, body, chargedTo, isAddressOverLimit };
   }
 
   /** Responds to a request that needs no key, and charges it to its client's address. */

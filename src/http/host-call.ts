@@ -1,26 +1,60 @@
 import type { MaybePromise } from '../orders/index.js';
 
+/** How long a client should wait after the first failure, and at most, however long the outage. */
+export const FIRST_WAIT_MS = 1_000;
+const LONGEST_WAIT_MS = 30_000;
+
 /** A failure of the host: of its store, its limiter, or a function such as `authenticate`. */
 export class HostFailure extends Error {
-  constructor(what: string, error: unknown) {
+  /** How long the client should wait until it tries again. */
+  readonly waitMs: number;
+
+  constructor(what: string, error: unknown, waitMs = FIRST_WAIT_MS) {
     super(what, { cause: typeof error === 'object' && error !== null ? error : new Error(String(error)) });
+    this.waitMs = waitMs;
   }
 }
 
-/** Calls a function of the host. If it throws or rejects, the error is a {@link HostFailure}. */
-export function callHost<T>(part: string, call: () => MaybePromise<T>): MaybePromise<T> {
-  return attempt(call, (error): never => {
-    throw new HostFailure(`${part} failed`, error);
-  });
+/** A function of the host. Its failures are {@link HostFailure}s. */
+export interface HostPart {
+  call<T>(call: () => MaybePromise<T>): MaybePromise<T>;
+  /** Yields what `pages` yields. */
+  stream<T>(pages: AsyncIterable<T>): AsyncGenerator<T, undefined>;
 }
 
-/** Yields the pages of the store's list. An error of the store is a {@link HostFailure}. */
-export async function* hostStream<T>(stream: AsyncIterable<T>): AsyncGenerator<T, undefined> {
-  try {
-    yield* stream;
-  } catch (error) {
-    throw new HostFailure('store.list failed', error);
+/**
+ * Creates the service's view of a function of the host. While the function goes on failing, a client
+ * should wait a second more than the failures have lasted. So a client that obeys waits for 1, 2, 4,
+ * … 30 s, however many others fail at the same time. After the first success, it is 1 s again.
+ */
+export function createHostPart(name: string): HostPart {
+  let failingSinceMs: number | undefined;
+
+  function fail(error: unknown): never {
+    const nowMs = performance.now();
+    failingSinceMs ??= nowMs;
+    const lastedMs = Math.floor((nowMs - failingSinceMs) / 1_000) * 1_000;
+    throw new HostFailure(`${name} failed`, error, Math.min(FIRST_WAIT_MS + lastedMs, LONGEST_WAIT_MS));
   }
+
+  function succeed<T>(result: T): T {
+    failingSinceMs = undefined;
+    return result;
+  }
+
+  return {
+    call: (call) => after(attempt(call, fail), succeed),
+
+    async *stream<T>(pages: AsyncIterable<T>): AsyncGenerator<T, undefined> {
+      try {
+        yield* pages;
+      } catch (error) {
+        fail(error);
+      }
+      succeed(pages);
+      return undefined;
+    },
+  };
 }
 
 /** Passes a value to `next`, at once if it is not a promise. */
@@ -29,7 +63,10 @@ export function after<T, R>(value: MaybePromise<T>, next: (value: T) => MaybePro
 }
 
 /** Runs a step. If it throws or rejects, returns the result of `recover`. */
-export function attempt<T, R>(step: () => MaybePromise<T>, recover: (error: unknown) => R): MaybePromise<T | R> {
+export function attempt<T, R>(
+  step: () => MaybePromise<T>,
+  recover: (error: unknown) => MaybePromise<R>,
+): MaybePromise<T | R> {
   try {
     const result = step();
     // The result can be a thenable that is not a promise, such as a query builder.

@@ -7,17 +7,22 @@ function seconds(ms: number): number {
 
 /**
  * Returns the header fields of a decision, as alternating names and values. The `X-RateLimit-*`
- * fields describe the window that will refuse first (specification, part 8). With `draft`, two more
- * fields describe every window (draft-ietf-httpapi-ratelimit-headers-11), as lists of RFC 9651:
+ * fields describe the window that will refuse first (specification, part 8). `resetAtMs` replaces its
+ * reset if something else decides when a request passes. With `draft`, two more fields describe every
+ * window (draft-ietf-httpapi-ratelimit-headers-11), as lists of RFC 9651:
  *
  * - `RateLimit-Policy: "minute";q=60;w=60, "day";q=1000;w=86400`
  * - `RateLimit: "minute";r=59;t=60, "day";r=999;t=86400`. At most `r` requests pass in the next `t`
  *   seconds. Then the window has more tokens. `Retry-After` lasts until every window has enough, so
  *   it is never shorter than the `t` of a window that refuses the request (§6).
  */
-export function limitFieldsOf(decision: Decision, draft: boolean): readonly string[] {
+export function limitFieldsOf(
+  decision: Decision,
+  draft: boolean,
+  resetAtMs = decision.inForce.resetAtMs,
+): readonly string[] {
   const { inForce, windows, nowMs, utcOffsetMs } = decision;
-  const { remaining, resetAtMs } = inForce;
+  const { remaining } = inForce;
   if (!draft) return xRateLimitFields(inForce.policy.quota, remaining, resetAtMs + utcOffsetMs);
   let policies = '';
   let states = '';
@@ -42,15 +47,13 @@ export function limitFieldsOf(decision: Decision, draft: boolean): readonly stri
   ];
 }
 
-/** How long a client should wait after a 503. */
-export const UNAVAILABLE_MS = 1_000;
-
 /**
  * Returns the rate-limit fields of a reply without a decision of the limiter. They say that no
- * requests remain. `plan` can be invalid, because that may be why there is no decision.
+ * requests remain, and reset when the client may try again. `plan` can be invalid, because that may
+ * be why there is no decision.
  */
-export function unavailableFields(plan: Plan): string[] {
-  return xRateLimitFields(Number(plan.policies[0]?.quota) || 0, 0, Date.now() + UNAVAILABLE_MS);
+export function unavailableFields(plan: Plan, waitMs: number): string[] {
+  return xRateLimitFields(Number(plan.policies[0]?.quota) || 0, 0, Date.now() + waitMs);
 }
 
 function xRateLimitFields(limit: number, remaining: number, resetMs: number): string[] {

@@ -1,6 +1,6 @@
 import { ERROR_CODES, type ErrorCode, errorObject } from './errors.js';
-import { HostFailure } from './host-call.js';
-import { retryAfter, UNAVAILABLE_MS } from './rate-limit-fields.js';
+import { FIRST_WAIT_MS, HostFailure } from './host-call.js';
+import { retryAfter } from './rate-limit-fields.js';
 
 /**
  * The outcome of a request, without the header fields that every reply has. Requests share
@@ -44,7 +44,7 @@ export interface Reply {
    * Whether the request was charged to its valid key or to its client's address. `undefined` if the
    * limiter failed, or was not asked because the service is closed.
    */
-  readonly charged: 'key' | 'address' | undefined;
+  readonly chargedTo: 'key' | 'address' | undefined;
   /** Whether the address was charged and is over its limit. The Node mount then stops reading. */
   readonly isAddressOverLimit: boolean;
 }
@@ -80,7 +80,6 @@ function prepare(code: ErrorCode): Outcome {
   const fields = ['Content-Type', 'application/json', 'Content-Length', `${body.length}`, 'Cache-Control', 'no-store'];
   if (code === 'missing_api_key') fields.push('WWW-Authenticate', CHALLENGE);
   if (code === 'invalid_api_key') fields.push('WWW-Authenticate', INVALID_TOKEN_CHALLENGE);
-  if (code === 'service_unavailable') fields.push('Retry-After', retryAfter(UNAVAILABLE_MS));
   return { status: object.status, fields, body, code };
 }
 
@@ -90,7 +89,12 @@ export function refusal(code: ErrorCode, ...fields: readonly string[]): Outcome 
   return fields.length === 0 ? prepared : { ...prepared, fields: [...prepared.fields, ...fields] };
 }
 
+/** Returns the outcome 503. */
+export function unavailable(waitMs = FIRST_WAIT_MS): Outcome {
+  return refusal('service_unavailable', 'Retry-After', retryAfter(waitMs));
+}
+
 /** Returns the outcome of a failure: a 503 if a part of the host failed, otherwise a 500. */
 export function outcomeOfFailure(error: unknown): Outcome {
-  return { ...refusal(error instanceof HostFailure ? 'service_unavailable' : 'internal_error'), error };
+  return { ...(error instanceof HostFailure ? unavailable(error.waitMs) : refusal('internal_error')), error };
 }

@@ -4,7 +4,7 @@ import type { CancelOutcome, MaybePromise, OrderId, OrderStatus, OrderStore } fr
 import { type AdmissionOptions, checkAdmissionOptions, type Verdict } from './admission.js';
 import type { ClientAddress } from './client-address.js';
 import { createFrontDoor, type FrontDoor } from './front-door.js';
-import { after, attempt, callHost, isPromise } from './host-call.js';
+import { after, attempt, createHostPart, isPromise } from './host-call.js';
 import { createListRepresenter } from './list/lister.js';
 import type { OperationName } from './operations.js';
 import { isStream, type Outcome, outcomeOfFailure, type Reply, refusal } from './reply.js';
@@ -82,6 +82,9 @@ export function createServiceBehind(door: FrontDoor, options: OrderServiceOption
   const { store, basePath = '/v1' } = options;
   const router = createRouter(basePath);
   const represent = createListRepresenter();
+  const listing = createHostPart('store.list');
+  const cancelling = createHostPart('store.cancel');
+  const getting = createHostPart('store.get');
   /** Replies that are not ready, and lists that are being streamed. */
   const pending = new Set<Promise<unknown>>();
   let isClosed = false;
@@ -90,7 +93,7 @@ export function createServiceBehind(door: FrontDoor, options: OrderServiceOption
   const operations: Readonly<Record<OperationName, Perform>> = { listOrders, cancelOrder };
 
   function listOrders(request: ReadRequest): MaybePromise<Outcome> {
-    const listed = callHost('store.list', () => store.list());
+    const listed = listing.call(() => store.list());
     return after(listed, (orders) => represent(orders, request));
   }
 
@@ -98,7 +101,7 @@ export function createServiceBehind(door: FrontDoor, options: OrderServiceOption
     if (id === undefined) return refusal('invalid_order_id');
     // An order has no representation, so no entity tag in `If-Match` can match (RFC 9110 §13.1.1).
     if (ifMatch.trim() !== '*') return refuseCancel(id);
-    const outcome = callHost('store.cancel', () => store.cancel(id));
+    const outcome = cancelling.call(() => store.cancel(id));
     return after(outcome, outcomeOf);
   }
 
@@ -109,7 +112,7 @@ export function createServiceBehind(door: FrontDoor, options: OrderServiceOption
    */
   function refuseCancel(id: OrderId): MaybePromise<Outcome> {
     if (store.get === undefined) return refusal('precondition_failed');
-    const stored = callHost<{ readonly status: OrderStatus } | undefined>('store.get', () => store.get?.(id));
+    const stored = getting.call<{ readonly status: OrderStatus } | undefined>(() => store.get?.(id));
     return after(stored, (order) => {
       const outcome = cancelOutcome(order?.status);
       return outcome === 'cancelled' ? refusal('precondition_failed') : OUTCOMES[outcome];

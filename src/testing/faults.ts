@@ -56,9 +56,10 @@ export function createFaultResponder(
   service: OrderService,
   createService: (store: OrderStore) => OrderService,
 ): RespondWithFault {
-  const broken = { 500: createService(WRONG_STORE), 503: createService(FAILING_STORE) };
+  // Each fault has a service of its own, so that it is not the continuation of an earlier outage.
+  const broken = { 500: () => createService(WRONG_STORE), 503: () => createService(FAILING_STORE) };
   return async (fault, request, { clientAddress, signal }) => {
-    if (fault === 500 || fault === 503) return broken[fault].respond(request, clientAddress);
+    if (fault === 500 || fault === 503) return broken[fault]().respond(request, clientAddress);
     if (fault === 'request_lost') return undefined;
     const answering = service.respond(request, clientAddress);
     // The delay begins at once, however long the service needs, so that fake timers can advance it.

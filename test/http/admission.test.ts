@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createPlan, type OrderServiceOptions, PLANS, perMinute } from 'store-orders';
+import { createPlan, type OrderServiceOptions, PLANS, type Principal, perMinute } from 'store-orders';
 import { createGuard } from 'store-orders/guard';
 import { type Answer, assertError, createAnswer, rateLimitOf, retryAfterOf } from './support/answer.js';
 import { bearer, createShop, KEY, ORDERS } from './support/shop.js';
@@ -18,21 +18,21 @@ test('a reply says who was charged, and whether an address is over its limit; af
     [QUOTA, bearer('unknown-key'), {}, [401, 'address', false]],
     [QUOTA + 1, [], {}, [429, 'address', true]],
     // A key that has to be looked up is not charged to its address.
-    [QUOTA + 1, KEY, { isKnownKey: () => false }, [200, 'key', false]],
+    [QUOTA + 1, KEY, { authenticateKnown: () => undefined }, [200, 'key', false]],
     [1, KEY, { limiter: { take } }, [503, undefined, false]],
   ];
   for (const [requests, rawHeaders, options, expected] of rows) {
     const { service, store } = createShop({ addressPlan, ...options });
     const respond = () => service.respond({ ...GET, rawHeaders }, FLOODED);
     for (let i = 1; i < requests; i++) await respond();
-    const { status, charged, isAddressOverLimit, headers } = await respond();
-    assert.deepEqual([status, charged, isAddressOverLimit], expected);
+    const { status, chargedTo, isAddressOverLimit, headers } = await respond();
+    assert.deepEqual([status, chargedTo, isAddressOverLimit], expected);
     assert.equal(headers.includes('close'), isAddressOverLimit, 'the connection closes only over the limit');
     const multiplexed = await service.respond({ ...GET, rawHeaders, stream: {} }, FLOODED);
     assert.ok(!multiplexed.headers.includes('Connection'), 'HTTP/2 forbids the field');
     await service.close();
     const closed = await service.respond({ method: 'DELETE', url: `${ORDERS}/1`, rawHeaders: KEY });
-    assert.deepEqual([closed.status, closed.charged, closed.headers.at(-1)], [503, undefined, 'close']);
+    assert.deepEqual([closed.status, closed.chargedTo, closed.headers.at(-1)], [503, undefined, 'close']);
     assert.equal(rateLimitOf(createAnswer(503, closed.headers, '')).limit, QUOTA);
     assert.equal(store.get(1n)?.status, 'pending');
   }
@@ -44,17 +44,18 @@ test('a reply says who was charged, and whether an address is over its limit; af
  */
 function createParts(withKnownKeys = true, wait = async () => {}) {
   const asked: string[] = [];
-  const known = new Set<string>();
+  const known = new Map<string, Principal>();
   const options = {
     addressPlan,
     async authenticate(apiKey: string) {
       asked.push(apiKey);
       await wait();
       if (!apiKey.startsWith('valid-')) return undefined;
-      known.add(apiKey);
-      return { id: apiKey.slice(6), plan: PLANS.pro };
+      const principal = { id: apiKey.slice(6), plan: PLANS.pro };
+      known.set(apiKey, principal);
+      return principal;
     },
-    ...(withKnownKeys && { isKnownKey: (apiKey: string) => known.has(apiKey) }),
+    ...(withKnownKeys && { authenticateKnown: (apiKey: string) => known.get(apiKey) }),
   };
   const { service, limiter, clock } = createShop(options);
   const guard = createGuard({ ...options, limiter });
@@ -89,17 +90,50 @@ test('while an address is over its limit, its unseen keys are looked up one at a
   assert.equal((await get('made-up')).status, 401, 'a request passes after the announced Retry-After');
 });
 
-test('a made-up key gets a 401, even if its address gets quota back while the request waits for the look-up of another key', async (t) => {
-  const { get, flood, clock, limiter } = createParts();
+test('a key that was refused behind the look-up of another one may come back in a second, not at the end of the window', async () => {
+  const { get, flood, clock } = createParts();
   await flood();
-  const { take } = limiter;
-  let peeks = 0;
-  t.mock.method(limiter, 'take', (...request: Parameters<typeof take>) => {
-    const decision = take(...request);
-    if (request[2] === 0 && ++peeks === 2) clock.advance(60_000);
-    return decision;
+  const resetMs = clock.nowMs() + 60_000;
+  clock.advance(500);
+  const [madeUp, refused] = await Promise.all([get('made-up'), get('valid-ann')]);
+  const fieldsOf = (answer: Answer) => [retryAfterOf(answer), rateLimitOf(answer), answer.fields.get('ratelimit')];
+  const left = '"minute";r=0;t=60';
+  assert.deepEqual(fieldsOf(madeUp), [60, { limit: QUOTA, remaining: 0, reset: resetMs / 1_000 }, left]);
+  assert.deepEqual(fieldsOf(refused), [1, { limit: QUOTA, remaining: 0, reset: resetMs / 1_000 - 58 }, left]);
+  clock.advance(1_000);
+  assert.equal((await get('valid-ann')).status, 200);
+});
+
+test('a look-up that fails is charged to the address like one that finds nothing, but the look-up of a known key is not', async () => {
+  let isDown = false;
+  const { asked, get, limiter } = createParts(true, async () => {
+    if (isDown) throw new Error('the key table is gone');
   });
-  assert.deepEqual(await statuses(get('valid-ann'), get('made-up')), [200, 401]);
+  assert.equal((await get('valid-ann')).status, 200);
+  isDown = true;
+  const answers = [];
+  for (let i = 0; i < 20; i++) answers.push(await get(`made-up-${i}`));
+  const first = answers.slice(0, QUOTA);
+  assert.deepEqual(
+    first.map((answer) => [answer.status, rateLimitOf(answer).remaining]),
+    [4, 3, 2, 1, 0].map((remaining) => [503, remaining]),
+  );
+  for (const answer of answers.slice(QUOTA)) assertError(answer, 'rate_limit_exceeded');
+  asked.length = 0;
+  const [, ...others] = await Promise.all(Array.from({ length: 20 }, (_, i) => get(`other-${i}`)));
+  assert.deepEqual([asked.length, new Set(others.map(({ status }) => status))], [1, new Set([429])]);
+  assert.equal((await get('valid-ann')).status, 200);
+
+  assert.equal(limiter.peek(FLOODED, addressPlan, 0).inForce.remaining, 0);
+
+  // Without `authenticateKnown`, every key may be one that this process knows.
+  const authenticate = () => Promise.reject(new Error('down'));
+  for (const options of [{ authenticate }, { authenticate, authenticateKnown: authenticate }]) {
+    const shop = createShop({ addressPlan, ...options });
+    const respond = () => shop.service.respond({ ...GET, rawHeaders: KEY }, FLOODED);
+    for (let i = 0; i <= QUOTA; i++) assert.equal((await respond()).status, 503);
+    assert.equal(shop.limiter.peek(FLOODED, addressPlan, 0).inForce.remaining, QUOTA);
+  }
 });
 
 test('addresses over their limits do not wait for the look-ups of each other, nor for one that failed', async () => {
@@ -109,7 +143,7 @@ test('addresses over their limits do not wait for the look-ups of each other, no
   });
   for (const address of [FLOODED, '192.0.2.2']) await flood(address);
   isDown = true;
-  assert.equal((await get('valid-ann')).status, 503);
+  assert.equal((await get('valid-ann')).status, 429, 'the failed look-up is charged to the address');
   isDown = false;
   assert.deepEqual(await statuses(get('valid-ann'), get('valid-ann', '192.0.2.2')), [200, 200]);
 });
@@ -123,7 +157,7 @@ test('an unseen key is looked up while its address has quota left, and a valid k
   assert.equal((await get('made-up')).status, 429);
 });
 
-test('if isKnownKey is not set, a key that was not seen before is always looked up', async () => {
+test('if authenticateKnown is not set, a key that was not seen before is always looked up', async () => {
   const { get, flood } = createParts(false);
   await flood();
   assert.deepEqual(await statuses(get('valid-ann'), get('made-up')), [200, 429]);

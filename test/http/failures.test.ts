@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, suite, test } from 'node:test';
 import { type OrderServiceOptions, PLANS, type RequestHead } from 'store-orders';
 import { fakeStore, pagesOf } from '../support/fake-store.js';
-import { assertError, rateLimitOf } from './support/answer.js';
+import { assertError, rateLimitOf, retryAfterOf } from './support/answer.js';
 import { collectReplies, onReplies } from './support/replies.js';
 import { authenticate, createShop, KEY, ORDERS } from './support/shop.js';
 import { type Ask, asking, openShop, WAYS } from './support/ways.js';
@@ -142,6 +142,73 @@ test("if the limiter fails, X-RateLimit-* show the plan's limits with nothing re
   assert.deepEqual(limits, { limit: 1_000, remaining: 0, reset: 6 });
 });
 
+/** Creates a service of which one part fails until `end` is called, and again after `begin`. */
+function outage(part: Part) {
+  let isDown = true;
+  const { store, limiter } = createShop();
+  const failing = <F extends (...args: never[]) => unknown>(name: Part, good: F): F =>
+    new Proxy(good, {
+      apply: (target, self, args) => (isDown && name === part ? fail() : Reflect.apply(target, self, args)),
+    });
+  const { service } = createShop({
+    authenticate: failing('authenticate', authenticate),
+    limiter: { take: failing('limiter', limiter.take) },
+    store: fakeStore({ list: failing('store.list', store.list), cancel: failing('store.cancel', store.cancel) }),
+  });
+  return {
+    ask: asking(service),
+    end: () => {
+      isDown = false;
+    },
+    begin: () => {
+      isDown = true;
+    },
+  };
+}
+
+for (const part of PARTS) {
+  test(`while ${part} goes on failing, Retry-After grows from 1 to 30 s with the time, not with the number of requests, and a success ends that`, async (t) => {
+    let nowMs = 0;
+    t.mock.method(performance, 'now', () => nowMs);
+    t.mock.timers.enable({ apis: ['Date'], now: 0 });
+    const { ask, begin, end } = outage(part);
+    const wait = async () => {
+      const answer = await askFor(part, ask);
+      assertError(answer, 'service_unavailable');
+      const waitS = retryAfterOf(answer);
+      if (part === 'limiter') assert.equal(rateLimitOf(answer).reset, waitS, 'the reset is the same instant');
+      return waitS;
+    };
+    const waits: number[] = [];
+    for (; nowMs < 1_000_000; nowMs += (waits.at(-1) ?? 0) * 1_000 + 5) {
+      const many = await Promise.all(Array.from({ length: 20 }, wait));
+      assert.equal(new Set(many).size, 1);
+      waits.push(many[0] ?? 0);
+    }
+    assert.deepEqual([waits.slice(0, 7), waits.length], [[1, 2, 4, 8, 16, 30, 30], 38]);
+    end();
+    assert.ok((await askFor(part, ask)).status < 300);
+    begin();
+    assert.equal(await wait(), 1);
+  });
+}
+
+test('while the pages of lists fail, Retry-After grows too, although store.list itself succeeds, until a list has been read', async (t) => {
+  let nowMs = 0;
+  t.mock.method(performance, 'now', () => nowMs);
+  let pages = [failure];
+  const { service } = createShop({ store: fakeStore({ list: () => pagesOf(pages) }) });
+  const ask = asking(service);
+  for (const waitS of [1, 2, 4]) {
+    assert.equal(retryAfterOf(await ask('GET', ORDERS, [KEY])), waitS);
+    nowMs += waitS * 1_000;
+  }
+  pages = [];
+  assert.equal((await ask('GET', ORDERS, [KEY])).text, '[]');
+  pages = [failure];
+  assert.equal(retryAfterOf(await ask('GET', ORDERS, [KEY])), 1);
+});
+
 test('if clientAddress throws, a request without a key gets a 503, but a request with a valid key is served', async () => {
   const { service } = createShop();
   // A subscriber to the diagnostics channel makes the service ask for the address of each request.
@@ -175,9 +242,9 @@ const UNKNOWN =
 /** What a warning says before {@link ADVICE}. */
 const WARNINGS: readonly (readonly [says: RegExp, status: number, options: object, head?: RequestHead])[] = [
   [MASKED, 503, { authenticate: fail }],
-  [/^isKnownKey failed: Error ECONNREFUSED: /, 503, { isKnownKey: fail }],
+  [/^authenticateKnown failed: Error ECONNREFUSED: /, 503, { authenticateKnown: fail }],
   [/^limiter\.take failed: Error ECONNREFUSED: /, 503, { limiter: { take } }],
-  [/^limiter\.take failed: Error ECONNREFUSED: /, 503, { limiter: { take }, isKnownKey: () => false }],
+  [/^limiter\.take failed: Error ECONNREFUSED: /, 503, { limiter: { take }, authenticateKnown: () => undefined }],
   [/^store\.list failed: Error ECONNREFUSED: /, 503, storing({ list: fail })],
   [/^store\.list failed: Error ECONNREFUSED: /, 503, storing({ list: () => pagesOf([failure]) })],
   [/^store\.cancel failed: Error ECONNREFUSED: /, 503, storing({ cancel: fail }), DELETE],

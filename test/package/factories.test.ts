@@ -49,7 +49,7 @@ const ADMISSION = [
   ["addressPlan: expected a plan with partition 'address'", { ...parts, addressPlan: null }],
   ['draftFields: expected true or false', { ...parts, draftFields: 'no' }],
   ['plan.name', { ...parts, addressPlan: { partition: 'address' } }],
-  ['isKnownKey: expected a function', { ...parts, isKnownKey: true }],
+  ['authenticateKnown: expected a function', { ...parts, authenticateKnown: true }],
   ['limiter: expected an object with the method take', { ...parts, limiter: undefined }],
   ['store: expected an object with the method list', { ...parts, store: { cancel: store.cancel } }],
   ['store: expected an object with the method cancel', { ...parts, store: { list: store.list } }],

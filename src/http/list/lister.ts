@@ -1,6 +1,6 @@
 import type { ListedOrders, MaybePromise } from '../../orders/index.js';
 import { isPages } from '../../orders/store.js';
-import { after, hostStream, isPromise } from '../host-call.js';
+import { after, createHostPart, isPromise } from '../host-call.js';
 import { type Outcome, refusal } from '../reply.js';
 import { type SerializedList, serializeArray, serializePages } from './body.js';
 import {
@@ -26,6 +26,8 @@ interface SharedList {
  * memory, besides those that are still being sent.
  */
 export function createListRepresenter(): (listed: ListedOrders, request: ListRequest) => MaybePromise<Outcome> {
+  /** Reading pages can fail although `store.list` has not. */
+  const reading = createHostPart('store.list');
   let remembered: SharedList | undefined;
   /** The pages to read next, and the reading that waits for the one in progress. */
   let newest: ListedOrders = [];
@@ -64,13 +66,13 @@ export function createListRepresenter(): (listed: ListedOrders, request: ListReq
   }
 
   return (listed, request) => {
-    if (isPages(listed)) {
-      if (typeof listed[Symbol.asyncIterator] !== 'function') {
-        throw new TypeError('store.list: expected an array of orders, or pages');
-      }
-      if (listed.version === undefined) return stream(hostStream(listed), request);
+    if (!isPages(listed)) return after(selectorOf(listed), (select) => select(request));
+    if (typeof listed[Symbol.asyncIterator] !== 'function') {
+      throw new TypeError('store.list: expected an array of orders, or pages');
     }
-    return after(selectorOf(listed), (select) => select(request));
+    const { version } = listed;
+    const pages = { version, [Symbol.asyncIterator]: () => reading.stream(listed) };
+    return version === undefined ? stream(pages, request) : after(selectorOf(pages), (select) => select(request));
   };
 }
 
@@ -79,7 +81,7 @@ function createSelector(listed: ListedOrders): MaybePromise<SelectRepresentation
 }
 
 function serialize(listed: ListedOrders): MaybePromise<SerializedList> {
-  if (isPages(listed)) return serializePages(hostStream(listed));
+  if (isPages(listed)) return serializePages(listed);
   // Without a version, the host may change its array between two slices.
   return serializeArray(listed.version === undefined ? [...listed] : listed);
 }

@@ -12,8 +12,8 @@ import type { KeyRecord } from './key-record.js';
 export interface KeyRing extends Omit<KeyReads, 'byDigest'>, Pick<KeyWrites, 'setPlan'> {
   /** Returns the id and plan of a key, or `undefined` if it is malformed, unknown or revoked. */
   authenticate(apiKey: string): Principal | undefined | Promise<Principal | undefined>;
-  /** Returns whether the key was valid when it was last looked up. See `AdmissionOptions`. */
-  isKnownKey(apiKey: string): boolean;
+  /** The same for a key that was valid when it was last looked up. See `AdmissionOptions`. */
+  authenticateKnown(apiKey: string): Principal | undefined | Promise<Principal | undefined>;
   /** Issues a key. The result contains the key's text, which is not stored. */
   create(plan: KeyPlan, name?: string): Promise<IssuedKey>;
   revoke(id: string): Promise<KeyChange>;
@@ -114,9 +114,14 @@ export function createKeyRing(
     return result;
   }
 
+  function authenticateKnown(apiKey: string): Principal | undefined | Promise<Principal | undefined> {
+    const isStale = () => known.peek(apiKey, { allowStale: true }) !== undefined;
+    return known.get(apiKey) ?? (isStale() ? lookUp(apiKey) : undefined);
+  }
+
   return {
-    authenticate: (apiKey) => known.get(apiKey) ?? (isApiKey(apiKey) ? lookUp(apiKey) : undefined),
-    isKnownKey: (apiKey) => known.peek(apiKey, { allowStale: true }) !== undefined,
+    authenticate: (apiKey) => authenticateKnown(apiKey) ?? (isApiKey(apiKey) ? lookUp(apiKey) : undefined),
+    authenticateKnown,
 
     async create(plan, name) {
       const id = `key_${randomBase62(10)}`;

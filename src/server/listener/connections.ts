@@ -115,10 +115,10 @@ export function createConnections({ most, mostPerAddress, idleMs }: ConnectionLi
     },
 
     /** Records who was charged for a request. */
-    recordReply({ socket }: NodeRequest, { charged }: Reply): void {
+    recordReply({ socket }: NodeRequest, { chargedTo }: Reply): void {
       const connection = open.get(socket);
       // Without a decision of the limiter, it is unknown whether the key is valid.
-      if (connection !== undefined && charged !== undefined) connection.hasKey = charged === 'key';
+      if (connection !== undefined && chargedTo !== undefined) connection.hasKey = chargedTo === 'key';
     },
 
     /**

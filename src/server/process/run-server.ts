@@ -52,7 +52,7 @@ export async function runServer(
       store: storage.orders,
       limiter: quotaBackend.limiter,
       authenticate: storage.keys.authenticate,
-      isKnownKey: storage.keys.isKnownKey,
+      authenticateKnown: storage.keys.authenticateKnown,
       basePath: settings.basePath,
       addressPlan: addressPerMinute(settings.addressPerMinute),
       trustProxy: settings.trustProxy,

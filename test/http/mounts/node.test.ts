@@ -43,7 +43,7 @@ test('a request for a path of the host goes to `next`, whatever its method, and 
 test('headers that the host has set are kept, but the service replaces its own fields and adds to Vary; onReply gets each reply', async (t) => {
   const replies: unknown[] = [];
   const handle = nodeHandler(createShop().service, {
-    onReply: ({ method }, { status, charged }) => replies.push([method, status, charged]),
+    onReply: ({ method }, { status, chargedTo }) => replies.push([method, status, chargedTo]),
   });
   const listener: RequestListener = (request, response) => {
     response.setHeader('X-Request-Id', 'r-1');

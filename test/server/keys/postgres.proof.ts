@@ -66,7 +66,7 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
       store: createMemoryOrderStore(),
       limiter: createMemoryLimiter({ clock }),
       authenticate: ring.authenticate,
-      isKnownKey: ring.isKnownKey,
+      authenticateKnown: ring.authenticateKnown,
     });
     const get = async (apiKey: string) => {
       const rawHeaders = ['Host', 'orders.test', 'Authorization', `Bearer ${apiKey}`];

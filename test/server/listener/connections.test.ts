@@ -32,16 +32,16 @@ test('a customer is not keyless while its key is looked up, nor if the look-up f
   const lookUp = createDeferred();
   let asked = 0;
   let isDown = false;
-  const { port } = await listen(t, {
-    maxConnectionsPerAddress: 2,
-    isKnownKey: () => false,
-    authenticate: async (apiKey) => {
-      asked++;
-      await lookUp.promise;
-      if (isDown) throw new Error('down');
-      return apiKey === 'ours' ? US : undefined;
-    },
-  });
+  let isKnown = false;
+  const authenticate = async (apiKey: string) => {
+    asked++;
+    await lookUp.promise;
+    if (isDown) throw new Error('down');
+    isKnown = apiKey === 'ours';
+    return isKnown ? US : undefined;
+  };
+  const authenticateKnown = (apiKey: string) => (isKnown ? authenticate(apiKey) : undefined);
+  const { port } = await listen(t, { maxConnectionsPerAddress: 2, authenticateKnown, authenticate });
   const customers = [await connectFrom(port), await connectFrom(port)];
   const statuses = customers.map((customer) => customer.ask(KEYED));
   await until(() => asked === 2);
