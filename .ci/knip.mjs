@@ -14,7 +14,6 @@ export default {
         'test/**/*-process.ts',
         'test/**/*.mjs',
         'test/openapi-tools/client.ts',
-        'test/examples/support/many-orders.ts',
       ],
       project: ['src/**/*.ts', 'test/**/*.ts', 'examples/**/*.ts'],
       // npm installs the packages of test/hosts beside those of the project. No file imports rxjs,

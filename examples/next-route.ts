@@ -3,8 +3,20 @@
  * compresses responses itself, and would compress a compressed list again. It does not report the
  * client's address. Take it only from the header field that your platform sets.
  */
+import {
+  createKeyAuthenticator,
+  createMemoryLimiter,
+  createMemoryOrderStore,
+  createOrderService,
+  PLANS,
+} from 'store-orders';
 import { fetchHandler } from 'store-orders/fetch';
-import { service } from './orders.ts';
+
+const service = createOrderService({
+  store: createMemoryOrderStore([{ id: 1, petId: 12, quantity: 2 }]),
+  limiter: createMemoryLimiter(),
+  authenticate: createKeyAuthenticator({ 'open-sesame': { id: 'customer-1', plan: PLANS.free } }),
+});
 
 const orders = fetchHandler(service, {
   compressLists: false,
