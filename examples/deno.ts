@@ -1,7 +1,7 @@
 /**
  * Runs the service in Deno, which serves a default export that has a `fetch` function.
  *
- *     deno serve --allow-env --port 3000 examples/deno.ts
+ *     deno serve --allow-env --host 127.0.0.1 --port 3000 examples/deno.ts
  */
 import { fetchHandler } from 'store-orders/fetch';
 import { service } from './orders.ts';

@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createTestService, type TestServiceOptions } from 'store-orders/testing';
-import { createOrdersClient, type OrdersClientOptions, OrdersError } from './exact-client.js';
+import { createOrdersClient, type OrdersClientOptions, OrdersError } from './exact-client.ts';
 
 const EDGE = 2n ** 53n;
 const ORDERS = [

@@ -1,7 +1,6 @@
 /**
  * Serves the orders of a shop from its own PostgreSQL table, with its own names for statuses.
  *
- *     npm install pg
  *     DATABASE_URL=postgres://… node --import tsx examples/postgres.ts
  *     curl -X DELETE -H 'Authorization: Bearer open-sesame' http://127.0.0.1:3000/v1/store/orders/1
  */

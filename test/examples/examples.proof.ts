@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
-import { suite, test } from 'node:test';
+import { before, suite, test } from 'node:test';
 import { promisify } from 'node:util';
 import { gateway } from '../http/mounts/support/emulations.js';
 import { overHttp2 } from '../http/mounts/support/tls-fetch.js';
@@ -9,7 +9,8 @@ import { withoutHosts } from '../support/installed.js';
 import { outerEnvironment } from '../support/outer-environment.js';
 import { missingEngine, startEngine } from '../support/postgres-server.js';
 import { startRedis, skip as withoutRedis } from '../support/redis-server.js';
-import { examples, headers, pathOf, serve, serveExample } from './support/start.js';
+import { places } from './support/places.js';
+import { commandOf, examples, headers, serveExample } from './support/start.js';
 
 const files = readdirSync(examples).filter((name) => name.endsWith('.ts'));
 const tests = files.filter((name) => name.endsWith('.test.ts'));
@@ -21,6 +22,7 @@ const MODULES = [
   'deno.ts',
   'exact-client.ts',
   'exact-fetch.ts',
+  'next-pages.ts',
   'next-route.ts',
   'orders.ts',
   'postgres.ts',
@@ -61,24 +63,30 @@ async function assertServesBoth(origin: string, fetch: Fetch = globalThis.fetch)
   await assertCancels(origin, outcomes, fetch);
 }
 
-suite('every example works', { concurrency: 2, skip: withoutHosts }, () => {
-  for (const file of tests) {
-    test(`the tests in examples/${file} pass`, async () => {
-      const parameters = ['--import', 'tsx', '--test', pathOf(file)];
-      await promisify(execFile)(process.execPath, parameters, { env: outerEnvironment() });
+for (const [place, create] of Object.entries(places)) {
+  suite(`in ${place}, prepared as examples/README.md says`, { concurrency: 2, skip: withoutHosts }, () => {
+    let cwd: string;
+    before(() => {
+      cwd = create();
     });
-  }
 
-  for (const file of servers) {
-    test(`examples/${file} serves both the orders and its own routes`, async (t) => {
-      const origin = await serveExample(t, file);
-      if (file !== 'http2.ts') return assertServesBoth(origin);
-      const { fetch, close } = overHttp2({ origin, close: async () => {} });
-      t.after(close);
-      await assertServesBoth(origin, fetch);
-    });
-  }
-});
+    for (const file of tests) {
+      test(`the tests in examples/${file} pass`, async () => {
+        await promisify(execFile)('sh', ['-c', commandOf(file) ?? ''], { cwd, env: outerEnvironment() });
+      });
+    }
+
+    for (const file of servers) {
+      test(`examples/${file} serves both the orders and its own routes`, async (t) => {
+        const origin = await serveExample(t, file, { cwd });
+        if (file !== 'http2.ts') return assertServesBoth(origin);
+        const { fetch, close } = overHttp2({ origin, close: async () => {} });
+        t.after(close);
+        await assertServesBoth(origin, fetch);
+      });
+    }
+  });
+}
 
 test('examples/guarded.ts charges requests for animals and for orders to one quota, and announces when a route will be removed', async (t) => {
   const origin = await serveExample(t, 'guarded.ts');
@@ -94,7 +102,7 @@ test('examples/guarded.ts charges requests for animals and for orders to one quo
 
 test('examples/postgres.ts lists and cancels the orders in its own table', { skip: missingEngine }, async (t) => {
   const engine = await startEngine();
-  const origin = await serveExample(t, 'postgres.ts', { DATABASE_URL: engine.url });
+  const origin = await serveExample(t, 'postgres.ts', { variables: { DATABASE_URL: engine.url } });
   await assertLists(
     origin,
     /^\[{"id":1,"petId":12,"quantity":1,"shipDate":"2026-08-01T00:00:00Z"},{"id":9007199254740993,"petId":7,"quantity":2}]$/,
@@ -112,8 +120,8 @@ test('examples/postgres.ts lists and cancels the orders in its own table', { ski
 test('examples/redis.ts: two processes share the quota of a key', { skip: withoutRedis }, async (t) => {
   const server = await startRedis();
   t.after(() => server.stop());
-  const env = { REDIS_URL: `redis://127.0.0.1:${server.port}` };
-  const origins = [await serveExample(t, 'redis.ts', env), await serveExample(t, 'redis.ts', env)];
+  const place = { variables: { REDIS_URL: `redis://127.0.0.1:${server.port}` } };
+  const origins = [await serveExample(t, 'redis.ts', place), await serveExample(t, 'redis.ts', place)];
   const remaining: unknown[] = [];
   for (const origin of [...origins, ...origins]) {
     const response = await fetch(`${origin}/v1/store/orders`, { headers });
@@ -139,15 +147,11 @@ test('examples/aws-lambda.ts exports the handler that AWS calls with an event', 
   await assertServesBoth('http://orders.test', gateway(handler));
 });
 
-for (const [file, ...command] of [
-  ['bun.ts', 'bun'],
-  ['deno.ts', 'deno', 'serve', '--allow-env', '--host', '127.0.0.1', '--port', '0'],
-] as const) {
-  const [runtime] = command;
+for (const runtime of ['bun', 'deno']) {
   const isMissing = spawnSync(runtime, ['--version']).error !== undefined;
   const skip = isMissing && `${runtime} is not in the PATH: npm install --global ${runtime}`;
-  test(`examples/${file} serves in ${runtime}`, { skip }, async (t) => {
-    await assertServesBoth(await serve(t, [...command, pathOf(file)]));
+  test(`examples/${runtime}.ts serves in ${runtime}`, { skip }, async (t) => {
+    await assertServesBoth(await serveExample(t, `${runtime}.ts`));
   });
 }
 

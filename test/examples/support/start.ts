@@ -1,8 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { outerEnvironment } from '../../support/outer-environment.js';
+import { root } from '../../support/root.js';
 
 export const examples = new URL('../../../examples/', import.meta.url);
 export const headers = { Authorization: 'Bearer open-sesame' };
@@ -11,20 +13,39 @@ export function pathOf(example: string): string {
   return fileURLToPath(new URL(example, examples));
 }
 
-/** Starts an example for one test. Returns the address that it prints. */
-export async function serveExample(t: TestContext, file: string, env: object = {}): Promise<string> {
-  return serve(t, [process.execPath, '--import', 'tsx', pathOf(file)], { env });
+/** Returns the command in the first lines of an example that runs it, or `undefined` if there is none. */
+export function commandOf(example: string): string | undefined {
+  const [, comment = ''] = /^\/\*\*\n(.*?)\*\//s.exec(readFileSync(pathOf(example), 'utf8')) ?? [];
+  return comment
+    .split('\n')
+    .find((line) => line.startsWith(' *     ') && line.includes(`examples/${example}`))
+    ?.slice(7);
+}
+
+interface Place {
+  readonly cwd?: string;
+  /** Replaces the values of variables in the command. */
+  readonly variables?: Readonly<Record<string, string>>;
+}
+
+/** Starts an example for one test by its own command, on a free port. Returns the address that it prints. */
+export async function serveExample(t: TestContext, file: string, { cwd = root, variables = {} }: Place = {}) {
+  let command = commandOf(file)?.replace('--port 3000', '--port 0') ?? '';
+  for (const [name, value] of Object.entries(variables)) {
+    command = command.replace(new RegExp(`\\b${name}=\\S+`), `${name}='${value}'`);
+  }
+  return serve(t, ['sh', '-c', `exec env ${command}`], { cwd });
 }
 
 /** Starts a server for one test. Returns the address that it prints. */
 export async function serve(
   t: TestContext,
   [program = '', ...parameters]: readonly string[],
-  { env = {}, cwd }: { readonly env?: object; readonly cwd?: string } = {},
+  { cwd }: { readonly cwd?: string } = {},
 ): Promise<string> {
   const child = spawn(program, parameters, {
     cwd,
-    env: { ...outerEnvironment(), PORT: '0', ...env },
+    env: { ...outerEnvironment(), PORT: '0' },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const exited = once(child, 'exit');
