@@ -5,7 +5,7 @@ import { root } from './support/root.js';
 
 // Runs the tests on other major versions of Node.js. First installs what `npm ci` leaves out:
 // Node.js binaries (from the npm registry), the SQLite drivers that do not load on every version of
-// Node.js, and the other runtimes of the examples.
+// Node.js, the other runtimes of the examples, and the oldest promised TypeScript.
 
 const LINES = [22, 24, 26];
 /** With the argument "all", the proofs also run, with few rounds. */
@@ -28,6 +28,8 @@ run('npm', [
   '@photostructure/sqlite@1',
   'bun@1',
   'deno@2',
+  'typescript-oldest@npm:typescript@5.0',
+  '@types/node@20',
 ]);
 for (const line of LINES) {
   const node = `${modules}/node_modules/node-${line}/bin/node`;

@@ -75,6 +75,12 @@ async function runCommand(args: readonly string[], environment: SettingSources['
   const command = commands?.find((candidate) => candidate.name === name);
   if (command === undefined) throw unknownCommand(name, await allCommands());
   if (wantsHelp) return helpResult(commandHelp(command));
+  const runtime = ['bun', 'deno'].find((key) => key in process.versions);
+  if (runtime !== undefined) {
+    return failed(
+      `the program runs only in Node.js; in ${runtime}, mount fetchHandler of "store-orders/fetch" instead`,
+    );
+  }
   return command.run(parseGiven(command, words, given, environment));
 }
 

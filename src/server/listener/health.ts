@@ -23,7 +23,10 @@ export function checkBackends(backends: Backends): void {
  * Creates `/healthz`, which reports that the process responds, and `/readyz`, which reports whether
  * the process accepts requests and every backend is available (200, otherwise 503).
  */
-export function createProbes(backends: Backends, isDraining: () => boolean): readonly [path: string, OpenPath][] {
+export function createProbes(
+  backends: Backends,
+  isDraining: () => boolean,
+): readonly (readonly [path: string, rule: OpenPath])[] {
   let readiness: ReturnType<typeof checkReadiness> | undefined;
 
   const probe = { allow: 'GET, HEAD', isAlwaysServed: true };
