@@ -1,5 +1,5 @@
-// Checks everything but the behaviour: types, style, spelling, the package, and dead code. Stops at
-// the first check that fails. `npm run check -- spelling` runs one check. `npm run format` formats
+// Checks everything but the behaviour: types, style, spelling, the package, its links, and dead code.
+// Stops at the first check that fails. `npm run check -- spelling` runs one check. `npm run format` formats
 // the code.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -13,6 +13,7 @@ const CHECKS = {
   lint: 'biome check --error-on-warnings .',
   spelling: 'cspell lint --no-progress --quiet .',
   package: 'publint --strict && attw --pack --ignore-rules cjs-resolves-to-esm -- .',
+  links: 'node .ci/links.mjs',
   dead: 'knip --config .ci/knip.mjs',
 };
 const MENDS = { format: 'biome check --write .' };

@@ -12,7 +12,7 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-const README = readFileSync(new URL('../../README.md', import.meta.url), 'utf8').replaceAll('\n', ' ');
+const README = readFileSync(new URL('../../src/limits/README.md', import.meta.url), 'utf8').replaceAll(/\n */g, ' ');
 
 function start() {
   const clock = createManualClock();
@@ -123,7 +123,7 @@ test('a client that obeys Retry-After is never banned with 20 requests in flight
   fc.assert(check, { numRuns: 100 });
 });
 
-test('a ban begins after the number of refusals that the README states', () => {
+test('a ban begins after the number of refusals that src/limits/README.md states', () => {
   const rule =
     'In the two seconds after the first 429, up to 200 refusals are forgiven, or as many as the smallest quota if that is more. ' +
     'The 20th later refusal within a minute starts the ban.';

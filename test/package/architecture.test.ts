@@ -82,11 +82,48 @@ test('imports of src only go down: to the folders that BELOW names, and to folde
   assert.deepEqual(climbing, []);
 });
 
-test('the memory limiter imports neither packages nor modules of Node.js', () => {
-  for (const [file] of imports) {
-    if (!file.startsWith('src/limits/') || file.startsWith('src/limits/redis/')) continue;
-    assert.doesNotMatch(readFileSync(`${root}/${file}`, 'utf8'), /^import .*from '[^.]/m, file);
+/** Returns the files that are loaded when one file is imported statically, and that file itself. */
+function loadedBy(...entries: readonly string[]): ReadonlySet<string> {
+  const loaded = new Set(entries);
+  for (const file of loaded) {
+    const text = readFileSync(`${root}/${file}`, 'utf8');
+    for (const [, path = ''] of text.matchAll(/^(?:import|export) (?!type)[^;']*from '(\.[^']+)';/gm)) {
+      loaded.add(posix.join(posix.dirname(file), path).replace(/\.js$/, '.ts'));
+    }
   }
+  return loaded;
+}
+
+test('store-orders/limiter loads neither packages nor modules of Node.js, so a browser can load it', () => {
+  const loaded = loadedBy('src/limits/index.ts');
+  assert.ok(loaded.has('src/limits/memory/bucket-pool.ts'), 'follows imports');
+  for (const file of loaded) {
+    const text = readFileSync(`${root}/${file}`, 'utf8');
+    assert.doesNotMatch(text, /^(?:import|export) (?!type)[^;']*'[^.']|\b(?:process|Buffer)\.\w/m, file);
+  }
+});
+
+test('the READMEs state within a tenth how many lines a host over a memory store loads', () => {
+  const lines = [...loadedBy('src/index.ts')].map((file) => readFileSync(`${root}/${file}`, 'utf8').split('\n').length);
+  const count = lines.reduce((a, b) => a + b);
+  for (const page of ['README.md', 'src/README.md']) {
+    const [, stated = ''] = /about (\d,\d{3})\s/.exec(readFileSync(`${root}/${page}`, 'utf8')) ?? [];
+    assert.ok(Math.abs(Number(stated.replace(',', '')) / count - 1) < 0.1, `${page}: ${stated}, in fact ${count}`);
+  }
+});
+
+test('src/README.md names every package that src imports, and the folders that import it', () => {
+  const imported = new Map<string, Set<string>>();
+  for (const file of files.filter((path) => path.startsWith('src/') && path.endsWith('.ts'))) {
+    const text = readFileSync(`${root}/${file}`, 'utf8');
+    for (const [, name = ''] of text.matchAll(/(?:^import (?!type)[^;']*|\bimport\()'([^.'][^']*)'/gm)) {
+      if (!name.startsWith('node:')) imported.set(name, (imported.get(name) ?? new Set()).add(roomOf(file)));
+    }
+  }
+  const page = readFileSync(`${root}/src/README.md`, 'utf8');
+  const rows = [...page.matchAll(/^\| `([a-z-]+)`(?:, optional)? \| [^|]+ \| ([^|]+) \|/gm)];
+  const stated = rows.map(([, name, folders = '']) => [name, folders.match(/[a-z/]{3,}/g)?.sort()]);
+  assert.deepEqual(stated.sort(), [...imported].map(([name, folders]) => [name, [...folders].sort()]).sort());
 });
 
 /** Parts of the program that a server does not need before it responds to its first request. */
@@ -94,13 +131,7 @@ const LAZY =
   /^src\/(?:server\/(?:docs\/page|metrics\/metrics\.|cli\/(?:orders|keys|db|quotas))|http\/openapi|.*(?:postgres|redis)\/)/;
 
 test('a start of the server loads no modules of other commands, of other backends or of the documentation', () => {
-  const loaded = new Set(['src/server/main.ts', 'src/server/cli/serve.ts', 'src/server/process/run-server.ts']);
-  for (const file of loaded) {
-    const text = readFileSync(`${root}/${file}`, 'utf8');
-    for (const [, path = ''] of text.matchAll(/^(?:import|export) (?!type)[^;']*from '(\.[^']+)';/gm)) {
-      loaded.add(posix.join(posix.dirname(file), path).replace(/\.js$/, '.ts'));
-    }
-  }
+  const loaded = loadedBy('src/server/main.ts', 'src/server/cli/serve.ts', 'src/server/process/run-server.ts');
   assert.ok(loaded.has('src/orders/sqlite/store.ts'), 'follows imports');
   assert.deepEqual(
     [...loaded].filter((file) => LAZY.test(file)),

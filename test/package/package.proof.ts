@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, test } from 'node:test';
 import { createProject, packInto, run } from '../support/outer-environment.js';
@@ -69,23 +69,72 @@ test('the order service of the installed package, mounted on node:http, passes a
   assert.ok(Number(passed) > 30);
 });
 
-test('every subpath has its types, for CommonJS and for ESM', () => {
+/** Compiles an import of every subpath in a project of this module type, without skipLibCheck. */
+function compileImports(kind: (typeof kinds)[number], compiler: string, typeRoots: string): void {
   const uses = subpaths.map((path, index) => `import * as part${index} from '${path}';\nvoid part${index};`);
   const wrong = '// @ts-expect-error the options are not optional\npart0.createOrderService();\n';
-  const options = ['--module', 'nodenext', '--target', 'es2023', '--strict', '--noEmit', '--types', 'node'];
-  for (const kind of kinds) {
-    writeFileSync(join(folder, kind, 'consumer.ts'), `${uses.join('\n')}\n${wrong}`);
-    const parameters = [tsc, ...options, '--typeRoots', join(root, 'node_modules/@types'), 'consumer.ts'];
-    run(process.execPath, parameters, join(folder, kind));
-  }
+  const options = ['--module', 'nodenext', '--target', 'es2022', '--strict', '--noEmit', '--types', 'node'];
+  writeFileSync(join(folder, kind, 'consumer.ts'), `${uses.join('\n')}\n${wrong}`);
+  const parameters = [compiler, ...options, '--typeRoots', typeRoots, 'consumer.ts'];
+  run(process.execPath, parameters, join(folder, kind));
+}
+
+test('every subpath has its types, for CommonJS and for ESM', () => {
+  for (const kind of kinds) compileImports(kind, tsc, join(root, 'node_modules/@types'));
 });
 
-test('the tarball contains the program, its types and its documents, and nothing else', () => {
+// Installed by `test/nodes.ts`, together with types of Node.js that this compiler can read.
+const oldest = join(process.env['STORE_ORDERS_TEST_MODULES'] ?? '', 'node_modules');
+const withoutOldest = !existsSync(join(oldest, 'typescript-oldest')) && 'TypeScript 5.0 is missing: npm run test:nodes';
+test('every subpath has its types in TypeScript 5.0, the oldest that is promised', { skip: withoutOldest }, () => {
+  compileImports('module', join(oldest, 'typescript-oldest/bin/tsc'), join(oldest, '@types'));
+});
+
+test('the tarball contains the program, its types, the examples and the documents, and nothing else', () => {
   const files = readdirSync(join(folder, 'module/node_modules/store-orders'), { recursive: true, encoding: 'utf8' });
   const expected = [
     /^dist(?:\/[a-z]+)*(?:\/[a-z0-9-]+(?:\.d\.ts|\.js|\.css|\.svg))?$/,
-    /^(?:package\.json|LICENSE|(?:README|CHANGELOG|SECURITY)\.md)$/,
+    /^(?:package\.json|LICENSE|(?:README|CHANGELOG|CONTRIBUTING|SECURITY)\.md)$/,
+    /^examples(?:\/|$)/,
+    /^(?:src|test|bench)(?:\/[a-z]+)*(?:\/README\.md)?$/,
+    /^bench\/(?:NOTES\.md|charts\/loopback\.svg)$/,
   ];
   const odd = files.filter((file) => !expected.some((pattern) => pattern.test(file)));
   assert.deepEqual(odd, []);
+});
+
+test('npm start builds only if something has changed since the last build that succeeded', () => {
+  const clone = temporaryDirectory();
+  for (const path of [
+    '.ci/build.mjs',
+    '.ci/prestart.mjs',
+    'src',
+    'tsconfig.json',
+    'package.json',
+    'package-lock.json',
+  ]) {
+    cpSync(join(root, path), join(clone, path), { recursive: true });
+  }
+  symlinkSync(join(root, 'node_modules'), join(clone, 'node_modules'));
+  assert.match(manifest.scripts.prestart, /^node \.ci\/prestart\.mjs$/);
+  const marker = join(clone, 'dist/marker');
+  /** Returns whether the folder of the build was made again. */
+  const builds = (): boolean => {
+    writeFileSync(marker, '');
+    run(process.execPath, ['.ci/prestart.mjs'], clone);
+    return !existsSync(marker);
+  };
+
+  run(process.execPath, ['.ci/prestart.mjs'], clone);
+  assert.ok(existsSync(join(clone, 'dist/server/main.js')));
+  assert.ok(!builds());
+  const added = join(clone, 'src/added.ts');
+  writeFileSync(added, 'export const added = true;\n');
+  assert.ok(builds(), 'after a file was added');
+  assert.ok(existsSync(join(clone, 'dist/added.js')));
+  rmSync(added);
+  assert.ok(builds(), 'after a file was removed');
+  assert.ok(!builds());
+  writeFileSync(added, 'export const added: string = true;\n');
+  for (let n = 0; n < 2; n++) assert.throws(builds, /prestart/, 'a build that failed is repeated');
 });
