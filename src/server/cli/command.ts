@@ -110,6 +110,24 @@ export function countOf({ flags }: Invocation, name: string): number | undefined
   throw new Misuse(`--${name}: ${count.issues[0].message}, not ${JSON.stringify(text)}`);
 }
 
+const UNIT_MS = new Map([
+  ['s', 1_000],
+  ['m', 60_000],
+  ['h', 3_600_000],
+  ['d', 86_400_000],
+]);
+
+/** Returns the milliseconds of an option that is a time, or `undefined` if the option is absent. */
+export function durationOf({ flags }: Invocation, name: string, longestDays: number): number | undefined {
+  const text = flags.get(name);
+  if (text === undefined) return undefined;
+  const [, count, unit = ''] = /^([1-9][0-9]*)([smhd])$/.exec(String(text)) ?? [];
+  const ms = Number(count) * (UNIT_MS.get(unit) ?? Number.NaN);
+  if (ms <= longestDays * 86_400_000) return ms;
+  const examples = 'such as 90s, 10m, 2h or 7d';
+  throw new Misuse(`--${name}: expected a time up to ${longestDays}d, ${examples}, not ${JSON.stringify(text)}`);
+}
+
 /** Quotes user input for a message. Omits API keys and URLs, which may contain a password. */
 export function quoted(text: string): string {
   return text.includes('://') || text.startsWith('so_') ? '' : ` ${JSON.stringify(text)}`;

@@ -2,7 +2,7 @@ import { type CommandResult, done, failed, Misuse } from '../command-result.js';
 import { describePlan, type KeyPlan, parseKeyPlan } from '../keys/key-plan.js';
 import type { KeyRecord } from '../keys/key-record.js';
 import type { IssuedKey, KeyChange, KeyRing } from '../keys/key-ring.js';
-import { type Command, commandLine, countOf, type Invocation } from './command.js';
+import { type Command, commandLine, countOf, durationOf, type Invocation } from './command.js';
 import { createTable } from './table.js';
 import { STORAGE_OPTIONS, withStorage } from './with-storage.js';
 
@@ -16,6 +16,9 @@ const PLAN_OPTIONS = {
   'per-day': { value: 'N', about: 'requests per day, only for enterprise' },
 } as const;
 
+/** The longest time after which a key can expire. */
+const LONGEST_DAYS = 3_650;
+
 export const keyCommands: readonly Command[] = [
   {
     name: 'keys create',
@@ -23,9 +26,14 @@ export const keyCommands: readonly Command[] = [
     options: {
       ...PLAN_OPTIONS,
       name: { value: 'NAME', about: 'a name for the key, such as its owner' },
+      expires: { value: 'TIME', about: 'when the key ends, such as 12h or 90d from now [default: never]' },
       ...STORAGE_OPTIONS,
     },
-    examples: ['keys create --plan pro --name shop', 'keys create --plan enterprise --per-minute 5000'],
+    examples: [
+      'keys create --plan pro --name shop',
+      'keys create --plan enterprise --per-minute 5000',
+      'keys create --plan free --expires 90d',
+    ],
     run: createKey,
   },
   {
@@ -65,11 +73,12 @@ export const keyCommands: readonly Command[] = [
 function createKey(invocation: Invocation): Promise<CommandResult> {
   const plan = readPlan(invocation);
   const name = invocation.flags.get('name');
-  return withStorage(
-    invocation,
-    async ({ keys }) => showOnce(await keys.create(plan, typeof name === 'string' ? name : undefined)),
-    { create: true },
-  );
+  const expiresMs = durationOf(invocation, 'expires', LONGEST_DAYS);
+  const options = {
+    ...(typeof name === 'string' && { name }),
+    ...(expiresMs !== undefined && { expiresAt: new Date(Date.now() + expiresMs).toISOString() }),
+  };
+  return withStorage(invocation, async ({ keys }) => showOnce(await keys.create(plan, options)), { create: true });
 }
 
 function rotateKey(invocation: Invocation): Promise<CommandResult> {
@@ -80,8 +89,9 @@ function rotateKey(invocation: Invocation): Promise<CommandResult> {
 }
 
 function showOnce(issued: IssuedKey): CommandResult {
-  const { key, id, plan } = issued;
+  const { key, id, plan, expiresAt } = issued;
   const rows = [`key   ${key}`, `id    ${id}`, `plan  ${describePlan(plan)}`];
+  if (expiresAt !== undefined) rows.push(`ends  ${expiresAt}`);
   const advice = 'Save the key now. It is not stored and cannot be shown again.';
   return done([...rows, '', advice].join('\n'), { key, ...jsonFieldsOf(issued) });
 }
@@ -92,9 +102,9 @@ function listKeys(invocation: Invocation): Promise<CommandResult> {
     if (keys.length === 0) {
       return done(`no keys; create one: ${commandLine(invocation, 'keys create --plan free')}`, []);
     }
-    const table = createTable(['KEY', 'CREATED', 'PLAN', 'REVOKED', 'NAME']);
-    const rows = keys.map(({ id, plan, createdAt, revokedAt = '', name }) => {
-      return [id, createdAt, describePlan(plan), revokedAt, name === undefined ? '' : JSON.stringify(name)];
+    const table = createTable(['KEY', 'CREATED', 'PLAN', 'EXPIRES', 'REVOKED', 'NAME']);
+    const rows = keys.map(({ id, plan, createdAt, expiresAt = '', revokedAt = '', name }) => {
+      return [id, createdAt, describePlan(plan), expiresAt, revokedAt, name === undefined ? '' : JSON.stringify(name)];
     });
     return done(table(rows).join('\n'), keys.map(jsonFieldsOf));
   });
@@ -145,6 +155,6 @@ function readPlan(invocation: Invocation): KeyPlan {
 }
 
 /** Returns a key as `--json` prints it, with the name and the quotas of its plan as fields. */
-function jsonFieldsOf({ id, name, plan: { name: plan, ...quotas }, createdAt, revokedAt }: KeyRecord): object {
-  return { id, name, plan, ...quotas, createdAt, revokedAt };
+function jsonFieldsOf({ id, name, plan: { name: plan, ...quotas }, createdAt, ...ends }: KeyRecord): object {
+  return { id, name, plan, ...quotas, createdAt, ...ends };
 }

@@ -8,11 +8,13 @@ export interface KeyRecord {
   /** The time of issue, in the format of RFC 3339. */
   readonly createdAt: string;
   readonly revokedAt?: string;
+  /** From this time on, in the same format, the key is refused. Absent if it never expires. */
+  readonly expiresAt?: string;
 }
 
 /** Converts a row of the table of keys. Throws if the stored plan is invalid. */
 export function readKeyRecord(row: Readonly<Record<string, unknown>>): KeyRecord {
-  const { id, name, created_at: createdAt, revoked_at: revokedAt } = row;
+  const { id, name, created_at: createdAt, revoked_at: revokedAt, expires_at: expiresAt } = row;
   const plan = parseKeyPlan({
     name: String(row['plan']),
     perMinute: numberOf(row['per_minute']),
@@ -25,6 +27,7 @@ export function readKeyRecord(row: Readonly<Record<string, unknown>>): KeyRecord
     plan,
     createdAt: String(createdAt),
     ...(typeof revokedAt === 'string' && { revokedAt }),
+    ...(typeof expiresAt === 'string' && { expiresAt }),
   };
 }
 

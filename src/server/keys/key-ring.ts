@@ -10,12 +10,12 @@ import type { KeyRecord } from './key-record.js';
  * key is in use.
  */
 export interface KeyRing extends Omit<KeyReads, 'byDigest'>, Pick<KeyWrites, 'setPlan'> {
-  /** Returns the id and plan of a key, or `undefined` if it is malformed, unknown or revoked. */
+  /** Returns the id and plan of a key, or `undefined` if it is malformed, unknown, revoked or expired. */
   authenticate(apiKey: string): Principal | undefined | Promise<Principal | undefined>;
   /** The same for a key that was valid when it was last looked up. See `AdmissionOptions`. */
   authenticateKnown(apiKey: string): Principal | undefined | Promise<Principal | undefined>;
   /** Issues a key. The result contains the key's text, which is not stored. */
-  create(plan: KeyPlan, name?: string): Promise<IssuedKey>;
+  create(plan: KeyPlan, options?: Pick<KeyRecord, 'name' | 'expiresAt'>): Promise<IssuedKey>;
   revoke(id: string): Promise<KeyChange>;
   /** Replaces the text of a key and refuses the old text. The id, plan and used quotas stay. */
   rotate(id: string): Promise<IssuedKey | Exclude<KeyChange, 'changed'>>;
@@ -42,7 +42,7 @@ export interface KeyWrites {
 }
 
 export interface KeyRingOptions {
-  readonly clock?: Pick<Clock, 'nowMs'>;
+  readonly clock?: Clock;
   /**
    * Returns whether a failed look-up means that no process can change a key at the moment. Keys
    * that were valid then stay valid. Default: never.
@@ -55,6 +55,15 @@ export type KeyChange = 'changed' | 'already_revoked' | 'not_found';
 export interface IssuedKey extends KeyRecord {
   /** The text of the key. Hand it to the client, and do not store it. */
   readonly key: string;
+}
+
+interface KnownKey extends Principal {
+  /** The Unix time from which on the key is refused. */
+  readonly expiresAtMs: number;
+}
+
+function toKnownKey({ id, plan, expiresAt }: KeyRecord): KnownKey {
+  return { id, plan: toPlan(plan), expiresAtMs: expiresAt === undefined ? Infinity : Date.parse(expiresAt) };
 }
 
 /** How many keys a process caches. */
@@ -71,12 +80,12 @@ const TRUSTED_MS = 900;
 export function createKeyRing(
   reads: KeyReads,
   writes: KeyWrites,
-  { clock: { nowMs } = createSystemClock(), isUnchangeable }: KeyRingOptions = {},
+  { clock: { nowMs, utcOffsetMs } = createSystemClock(), isUnchangeable }: KeyRingOptions = {},
 ): KeyRing {
   // This cache has only issued keys, so that made-up keys cannot evict them. The cache's own
   // `fetchMethod` is not used: it does not remove a value that a new look-up does not find, so it
   // would keep a revoked key.
-  const known = new LRUCache<string, Principal>({
+  const known = new LRUCache<string, KnownKey>({
     max: REMEMBERED_KEYS,
     ttl: TRUSTED_MS,
     ttlResolution: 0,
@@ -85,15 +94,18 @@ export function createKeyRing(
   });
   const lookUps = new Map<string, { readonly start: number; readonly result: Promise<Principal | undefined> }>();
 
+  const unlessExpired = (key: KnownKey | undefined) =>
+    key !== undefined && nowMs() + utcOffsetMs() < key.expiresAtMs ? key : undefined;
+
   async function find(apiKey: string, start: number): Promise<Principal | undefined> {
     try {
       const record = await reads.byDigest(keyDigest(apiKey));
-      const principal = record && { id: record.id, plan: toPlan(record.plan) };
-      if (principal === undefined) known.delete(apiKey);
-      else known.set(apiKey, principal, { start });
-      return principal;
+      const key = unlessExpired(record && toKnownKey(record));
+      if (key === undefined) known.delete(apiKey);
+      else known.set(apiKey, key, { start });
+      return key;
     } catch (error) {
-      if (isUnchangeable?.(error)) return known.peek(apiKey, { allowStale: true });
+      if (isUnchangeable?.(error)) return unlessExpired(known.peek(apiKey, { allowStale: true }));
       throw error;
     }
   }
@@ -123,9 +135,8 @@ export function createKeyRing(
     authenticate: (apiKey) => authenticateKnown(apiKey) ?? (isApiKey(apiKey) ? lookUp(apiKey) : undefined),
     authenticateKnown,
 
-    async create(plan, name) {
-      const id = `key_${randomBase62(10)}`;
-      const record = { id, ...(name !== undefined && { name }), plan, createdAt: new Date().toISOString() };
+    async create(plan, options) {
+      const record = { id: `key_${randomBase62(10)}`, ...options, plan, createdAt: new Date().toISOString() };
       const key = createApiKey();
       await writes.add(record, keyDigest(key));
       return { key, ...record };

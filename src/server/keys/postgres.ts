@@ -1,18 +1,26 @@
 import { nameStatement, type PostgresClient, WAIT_FOR_DISK } from '../../databases/postgres/client.js';
 import type { Schemas } from '../../databases/postgres/migration.js';
-import { type Clock, createSystemClock } from '../../limits/clock.js';
 import { readKeyRecord } from './key-record.js';
-import { createKeyRing, type KeyChange, type KeyReads, type KeyRing, type KeyWrites } from './key-ring.js';
+import {
+  createKeyRing,
+  type KeyChange,
+  type KeyReads,
+  type KeyRing,
+  type KeyRingOptions,
+  type KeyWrites,
+} from './key-ring.js';
 
 export const KEYS_SCHEMA: Schemas = {
   keys: [
     `CREATE TABLE store_orders_keys (
       id text PRIMARY KEY, seq bigint GENERATED ALWAYS AS IDENTITY, digest text NOT NULL UNIQUE, name text,
-      plan text NOT NULL, per_minute bigint, per_day bigint, created_at text NOT NULL, revoked_at text)`,
+      plan text NOT NULL, per_minute bigint, per_day bigint, created_at text NOT NULL, revoked_at text,
+      expires_at text)`,
   ],
 };
 
-const SELECT = 'SELECT id, name, plan, per_minute::text, per_day::text, created_at, revoked_at FROM store_orders_keys';
+const SELECT = `SELECT id, name, plan, per_minute::text, per_day::text, created_at, revoked_at, expires_at
+  FROM store_orders_keys`;
 
 const SELECT_VALID = nameStatement(`${SELECT} WHERE digest = $1::text AND revoked_at IS NULL`);
 
@@ -21,9 +29,10 @@ const GIVEN_PLAN = `SELECT name, "perMinute", "perDay"
   FROM json_to_record($2::text::json) AS (name text, "perMinute" bigint, "perDay" bigint)`;
 
 const INSERT = `WITH issued AS (
-    INSERT INTO store_orders_keys (id, digest, name, created_at, plan, per_minute, per_day)
-    SELECT key.id, $3::text, key.name, key."createdAt", plan.* FROM
-      json_to_record($1::text::json) AS key (id text, name text, "createdAt" text), (${GIVEN_PLAN}) AS plan RETURNING 1)
+    INSERT INTO store_orders_keys (id, digest, name, created_at, expires_at, plan, per_minute, per_day)
+    SELECT key.id, $3::text, key.name, key."createdAt", key."expiresAt", plan.* FROM
+      json_to_record($1::text::json) AS key (id text, name text, "createdAt" text, "expiresAt" text),
+      (${GIVEN_PLAN}) AS plan RETURNING 1)
   SELECT ${WAIT_FOR_DISK} FROM issued`;
 
 const SET_PLAN = changeStatement(`(plan, per_minute, per_day) = (${GIVEN_PLAN})`);
@@ -43,10 +52,7 @@ function changeStatement(assignment: string): string {
 }
 
 /** Creates a key ring in PostgreSQL, which many processes may share. The caller owns the pool. */
-export function createPostgresKeyRing(
-  pool: PostgresClient,
-  clock: Pick<Clock, 'nowMs'> = createSystemClock(),
-): KeyRing {
+export function createPostgresKeyRing(pool: PostgresClient, options?: KeyRingOptions): KeyRing {
   async function change(statement: string, id: string, value: string): Promise<KeyChange> {
     const [row] = (await pool.query({ text: statement, values: [id, value] })).rows;
     if (row === undefined) return 'not_found';
@@ -72,5 +78,5 @@ export function createPostgresKeyRing(
     setDigest: (id, digest) => change(SET_DIGEST, id, digest),
     setRevoked: (id, revokedAt) => change(SET_REVOKED, id, revokedAt),
   };
-  return createKeyRing(table, table, { clock });
+  return createKeyRing(table, table, options);
 }

@@ -13,7 +13,11 @@ export function createKeyTable(database: SqliteDatabase, { write }: WriteQueue):
   const selectById = prepare(database, 'SELECT * FROM keys WHERE id = ?');
   const selectAll = prepare(database, 'SELECT * FROM keys ORDER BY created_at, rowid');
   const selectAny = prepare(database, 'SELECT 1 FROM keys LIMIT 1');
-  const insert = prepare(database, 'INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?, ?, NULL)');
+  const insert = prepare(
+    database,
+    `INSERT INTO keys (
+    id, digest, name, plan, per_minute, per_day, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
   const updatePlan = prepare(database, 'UPDATE keys SET plan = ?, per_minute = ?, per_day = ? WHERE id = ?');
   const updateDigest = prepare(database, 'UPDATE keys SET digest = ? WHERE id = ?');
   const updateRevoked = prepare(database, 'UPDATE keys SET revoked_at = ? WHERE id = ?');
@@ -43,8 +47,8 @@ export function createKeyTable(database: SqliteDatabase, { write }: WriteQueue):
     list: () => selectAll.all().map(readKeyRecord),
     get,
 
-    add: ({ id, name, plan, createdAt }, digest) =>
-      write(() => void insert.run(id, digest, name ?? null, ...valuesOf(plan), createdAt)),
+    add: ({ id, name, plan, createdAt, expiresAt }, digest) =>
+      write(() => void insert.run(id, digest, name ?? null, ...valuesOf(plan), createdAt, expiresAt ?? null)),
 
     setPlan: (id, plan) => change(id, () => updatePlan.run(...valuesOf(plan), id)),
     setDigest: (id, digest) => change(id, () => updateDigest.run(digest, id)),

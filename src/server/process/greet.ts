@@ -10,9 +10,9 @@ export interface GreetingOptions {
   readonly url: string | undefined;
   /** The command line that creates a key. Absent if the keys are only in this process's memory. */
   readonly createKeyCommand: string | undefined;
-  /** Whether a new storage gets sample orders. */
+  /** Whether the storage is new and gets sample orders. */
   readonly hasSample: boolean;
-  /** Whether a new storage with sample orders also gets demo keys, which are printed. */
+  /** Whether a storage with sample orders also gets demo keys, which are printed. */
   readonly showsKeys: boolean;
 }
 
@@ -21,11 +21,10 @@ export interface GreetingOptions {
  * prints how to create one. On a terminal, or with demo keys, prints the address of the
  * documentation. Uses stderr, because stdout may be a log, which must never contain a key.
  */
-export async function greet({ isNew, orders, keys, name }: ServerStorage, options: GreetingOptions): Promise<void> {
+export async function greet({ orders, keys, name }: ServerStorage, options: GreetingOptions): Promise<void> {
   const { url, createKeyCommand, hasSample, showsKeys } = options;
   const lines: string[] = [];
-  const isFilled = isNew && hasSample;
-  if (isFilled) {
+  if (hasSample) {
     await orders.put(SAMPLE_ORDERS);
     lines.push(`Created ${name} with ${SAMPLE_ORDERS.length} sample orders.`);
     if (showsKeys) lines.push(...(await createDemoKeys(keys, url)));
@@ -33,14 +32,14 @@ export async function greet({ isNew, orders, keys, name }: ServerStorage, option
   if (await keys.isEmpty()) {
     lines.push(`${name} has no API keys.${createKeyCommand === undefined ? '' : ` Create one: ${createKeyCommand}`}`);
   }
-  if (url !== undefined && (process.stderr.isTTY || (isFilled && showsKeys))) {
+  if (url !== undefined && (process.stderr.isTTY || (hasSample && showsKeys))) {
     lines.push(`Documentation: ${new URL('/docs', url).href}`, '');
   }
   await writeText(process.stderr, lines.map((line) => `${line}\n`).join(''));
 }
 
 async function createDemoKeys(keys: KeyRing, url: string | undefined): Promise<readonly string[]> {
-  const issued = await Promise.all(FIXED_PLANS.map((plan) => keys.create({ name: plan }, 'demo')));
+  const issued = await Promise.all(FIXED_PLANS.map((plan) => keys.create({ name: plan }, { name: 'demo' })));
   const shown = issued.map(({ plan, key }) => `  ${plan.name.padEnd(8)}  ${key}`);
   const lines = ['Demo keys, which are not shown again:', '', ...shown, ''];
   if (url === undefined) return lines;

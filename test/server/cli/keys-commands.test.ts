@@ -29,9 +29,9 @@ test('with --json, the keys commands print one JSON value, which is a message af
   assert.deepEqual(second, { createdAt, ...changed });
   assert.equal(
     await output('keys list'),
-    `KEY             CREATED                   PLAN                   REVOKED                   NAME
+    `KEY             CREATED                   PLAN                   EXPIRES  REVOKED                   NAME
 ${first.id}  ${first.createdAt}  business
-${id}  ${createdAt}  enterprise, 9 per day  ${revokedAt}  "Bea"
+${id}  ${createdAt}  enterprise, 9 per day           ${revokedAt}  "Bea"
 `,
   );
 });
@@ -57,6 +57,23 @@ test('a running server notices a new plan, a rotation and a revocation; a rotate
   await output(`keys revoke ${id}`);
   await until(async () => (await server.get(key)).status === 401);
   assert.ok(![key, old.key].some((secret) => server.stdout().includes(secret)), 'the log contains no key');
+});
+
+test('a running server refuses a key from its expiry on, with the 401 of a revoked key', async (t) => {
+  const { cwd, output, json, misuse } = programIn();
+  const server = await startServer(t, { cwd });
+  const { key, id, expiresAt } = Object(await json('keys create --plan free --expires 2s'));
+  assert.equal((await server.get(key)).status, 200);
+  await until(async () => (await server.get(key)).status === 401);
+  assert.ok(Date.now() >= Date.parse(expiresAt));
+  const { id: revoked, key: other } = await issueKey(cwd, 'free');
+  await output(`keys revoke ${revoked}`);
+  const [body, expected] = await Promise.all([key, other].map(async (each) => (await server.get(each)).text()));
+  assert.equal(body, expected);
+  assert.match(await output('keys list'), new RegExp(`\n${id} .* free +${expiresAt}\n`));
+  assert.match(await output('keys create --plan pro --expires 90d'), /\nplan {2}pro\nends {2}20\S+Z\n\nSave/);
+  const why = 'expected a time up to 3650d, such as 90s, 10m, 2h or 7d, not';
+  assert.equal(await misuse('keys create --plan free --expires 3651d'), `--expires: ${why} "3651d"`);
 });
 
 test('the keys commands refuse an unknown or revoked key; the commands that they suggest repeat the options of the storage', async () => {
@@ -95,7 +112,7 @@ test('"quota list" prints the 20 keys nearest their limit, or as many as --limit
   const plan = { name: 'enterprise', perMinute: 300, perDay: 1_000 } as const;
   const ids: string[] = [];
   for (let taken = 1; taken <= 110; taken++) {
-    const { id } = await keys.create(plan, 'Ann');
+    const { id } = await keys.create(plan, { name: 'Ann' });
     saved.take(id, toPlan(plan), taken);
     ids.unshift(id);
   }

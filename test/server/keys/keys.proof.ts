@@ -107,6 +107,20 @@ test('however many requests a key sends, it is looked up once in 900 ms; it stay
   assert.equal(asked, 6, 'an unknown key may be issued at any moment');
 });
 
+test('a key is refused from the millisecond of its expiry on, even while the disk hangs', async () => {
+  const expiresAt = new Date(Date.UTC(2026, 0) + 901).toISOString();
+  let answer = (): KeyRecord => ({ ...ANN, expiresAt });
+  const { ring, clock } = open(async () => answer());
+  const [used, unused] = [createApiKey(), createApiKey()];
+  clock.advance(900);
+  assert.equal((await ring.authenticate(used))?.id, 'key_ann');
+  clock.advance(1);
+  assert.equal(await ring.authenticate(unused), undefined);
+  clock.advance(900);
+  answer = () => assert.fail(LATE);
+  assert.equal(await ring.authenticate(used), undefined);
+});
+
 test('the cache has the 10,000 valid keys that were used last, however many made-up keys are looked up', async () => {
   let answer: KeyRecord | undefined = ANN;
   const { ring } = open(async () => answer);

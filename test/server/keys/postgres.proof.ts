@@ -27,7 +27,7 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
     const url = await preparedDatabase(engine);
     const [client, clock] = [watchedPool(t, url), createManualClock()];
     const other = createPostgresKeyRing(watchedPool(t, url));
-    return { ring: createPostgresKeyRing(client, clock), other, client, clock };
+    return { ring: createPostgresKeyRing(client, { clock }), other, client, clock };
   }
 
   test('two processes can change keys concurrently without losing a change, and a key is revoked only once', async (t) => {

@@ -16,7 +16,7 @@ export function testKeyRing(name: string, prepare: (t: TestContext) => OpenRing 
       const open = await prepare(t);
       const [ring, other] = [await open(), await open()];
       assert.equal(await ring.isEmpty(), true);
-      const free = await other.create({ name: 'free' }, 'Ann');
+      const free = await other.create({ name: 'free' }, { name: 'Ann' });
       const agreed = await ring.create({ name: 'enterprise', perDay: 7 });
       assert.equal(await ring.isEmpty(), false);
       assert.match(free.id, /^key_[0-9A-Za-z]{10}$/);
@@ -51,10 +51,30 @@ export function testKeyRing(name: string, prepare: (t: TestContext) => OpenRing 
       assert.equal(await ring.get('key_absent'), undefined);
     });
 
+    test('an expired key is refused as a revoked one is, and its expiry stays when it is rotated', async (t) => {
+      const ring = await (await prepare(t))();
+      const [past, future] = [-1, 60_000].map((ms) => new Date(Date.now() + ms).toISOString());
+      const plan = { name: 'free' } as const;
+      const expired = await ring.create(plan, { expiresAt: past ?? '' });
+      const valid = await ring.create(plan, { name: 'Ann', expiresAt: future ?? '' });
+      assert.equal(await ring.authenticate(expired.key), undefined);
+      assert.equal((await ring.authenticate(valid.key))?.id, valid.id);
+      assert.deepEqual(
+        (await ring.list()).map(({ name, expiresAt }) => [name, expiresAt]),
+        [
+          [undefined, past],
+          ['Ann', future],
+        ],
+      );
+      const rotated = await ring.rotate(valid.id);
+      assert.ok(typeof rotated === 'object');
+      assert.equal(rotated.expiresAt, future);
+    });
+
     test('rotating a key replaces its secret and keeps everything else', async (t) => {
       const open = await prepare(t);
       const [ring, other] = [await open(), await open()];
-      const issued = await ring.create({ name: 'enterprise', perDay: 7 }, 'Ann');
+      const issued = await ring.create({ name: 'enterprise', perDay: 7 }, { name: 'Ann' });
       assert.equal((await other.authenticate(issued.key))?.id, issued.id);
       const rotated = await ring.rotate(issued.id);
       assert.ok(typeof rotated === 'object');

@@ -1,8 +1,8 @@
-import { type CommandResult, done, Misuse } from '../../command-result.js';
+import { type CommandResult, done } from '../../command-result.js';
 import { describePlan } from '../../keys/key-plan.js';
 import type { KeyRecord } from '../../keys/key-record.js';
 import type { QuotaAdmin } from '../../quotas/admin.js';
-import type { Command, Invocation } from '../command.js';
+import { type Command, durationOf, type Invocation } from '../command.js';
 import { DEFAULT_LIMIT, listBans, listQuotas } from './list.js';
 import { isoTime, readQuota } from './quota-view.js';
 import { QUOTA_OPTIONS, withKey } from './with-quotas.js';
@@ -78,21 +78,10 @@ async function showQuota(admin: QuotaAdmin, key: KeyRecord): Promise<CommandResu
   return done([`${id}: ${describePlan(key.plan)}`, ...rows, ban].join('\n'), quota);
 }
 
-const UNIT_MS = new Map([
-  ['s', 1_000],
-  ['m', 60_000],
-  ['h', 3_600_000],
-  ['d', 86_400_000],
-]);
-const LONGEST_BAN_MS = 365 * 86_400_000;
+const LONGEST_BAN_DAYS = 365;
 
 function setBan(invocation: Invocation): Promise<CommandResult> {
-  const time = String(invocation.flags.get('for'));
-  const [, count, unit = ''] = /^([1-9][0-9]*)([smhd])$/.exec(time) ?? [];
-  const ms = Number(count) * (UNIT_MS.get(unit) ?? Number.NaN);
-  if (!(ms <= LONGEST_BAN_MS)) {
-    throw new Misuse(`--for: expected a time up to 365d, such as 90s, 10m, 2h or 7d, not ${JSON.stringify(time)}`);
-  }
+  const ms = durationOf(invocation, 'for', LONGEST_BAN_DAYS) ?? 0;
   return withKey(invocation, async (admin, { id }) => {
     await admin.ban(id, ms);
     const bannedUntil = isoTime(Date.now() + ms);
