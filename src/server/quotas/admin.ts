@@ -22,7 +22,7 @@ export function savedQuotaAdmin(place: string, quotas: QuotaTable | undefined): 
     },
     reset: (keyId) => table.request(keyId, 'reset'),
     unban: (keyId) => table.request(keyId, 'lift_ban'),
-    ban: (keyId, ms) => table.request(keyId, `ban ${Date.now() + ms}`),
+    ban: (keyId, ms) => table.request(keyId, 'ban', Date.now() + ms),
   };
 }
 

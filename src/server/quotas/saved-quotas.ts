@@ -56,14 +56,14 @@ export async function withSavedQuotas(
   let appliedSeq = 0n;
 
   async function applyRequests(): Promise<void> {
-    for (const { seq, keyId, request } of await table.pending()) {
+    for (const { seq, keyId, action, untilMs } of await table.pending()) {
       // A change stays in the table until the next successful `save`, but is applied only once.
       if (seq <= appliedSeq) continue;
       appliedSeq = seq;
       unsaved.add(keyId);
-      if (request === 'reset') limiter.reset(keyId);
-      else if (request === 'lift_ban') limiter.unban(keyId);
-      else ban(keyId, Number(request.slice('ban '.length)));
+      if (action === 'ban') ban(keyId, untilMs);
+      else if (action === 'reset') limiter.reset(keyId);
+      else limiter.unban(keyId);
     }
   }
 

@@ -1,17 +1,15 @@
 import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
 import type { WriteQueue } from '../../databases/sqlite/group-commit.js';
 
-/**
- * A change of a key's quotas, which a command writes into the database for the running server. The
- * number after `ban` is the end of the ban, in Unix milliseconds.
- */
-type QuotaRequest = 'reset' | 'lift_ban' | `ban ${number}`;
-
+/** A change of a key's quotas, which a command writes into the database for the running server. */
 interface PendingRequest {
   /** Ascending, and never reused. */
   readonly seq: bigint;
   readonly keyId: string;
-  readonly request: string;
+  /** `reset`, `lift_ban` or `ban`. */
+  readonly action: string;
+  /** The end of a ban. Otherwise 0. */
+  readonly untilMs: number;
 }
 
 /** The saved quotas of keys, as commands use them. All times are Unix times. */
@@ -26,7 +24,8 @@ export interface QuotaTable {
    */
   save(states: readonly (readonly [keyId: string, state: string | undefined])[], upToSeq: bigint): Promise<void>;
   /** Requests a change. The server that loads the quotas, or has loaded them, applies it. */
-  request(keyId: string, request: QuotaRequest): Promise<void>;
+  request(keyId: string, action: 'reset' | 'lift_ban'): Promise<void>;
+  request(keyId: string, action: 'ban', untilMs: number): Promise<void>;
 }
 
 /** The saved quotas, as the server loads and saves them. */
@@ -36,10 +35,10 @@ export type SavedQuotas = Omit<QuotaTable, 'request'>;
 export function createQuotaTable(database: SqliteDatabase, { write }: WriteQueue): QuotaTable {
   const selectAll = prepare(database, 'SELECT key_id, state FROM quotas');
   const selectOne = prepare(database, 'SELECT key_id, state FROM quotas WHERE key_id = ?');
-  const selectRequests = prepare(database, 'SELECT seq, key_id, request FROM quota_requests ORDER BY seq');
+  const selectRequests = prepare(database, 'SELECT * FROM quota_requests ORDER BY seq');
   const upsert = prepare(database, 'INSERT OR REPLACE INTO quotas VALUES (?, ?)');
   const remove = prepare(database, 'DELETE FROM quotas WHERE key_id = ?');
-  const insertRequest = prepare(database, 'INSERT INTO quota_requests (key_id, request) VALUES (?, ?)');
+  const insertRequest = prepare(database, 'INSERT INTO quota_requests (key_id, action, until_ms) VALUES (?, ?, ?)');
   const removeRequests = prepare(database, 'DELETE FROM quota_requests WHERE seq <= ?');
 
   return {
@@ -49,8 +48,8 @@ export function createQuotaTable(database: SqliteDatabase, { write }: WriteQueue
     },
 
     pending: async () =>
-      selectRequests.all().map(({ seq, key_id, request }) => {
-        return { seq: BigInt(seq ?? 0), keyId: `${key_id}`, request: `${request}` };
+      selectRequests.all().map(({ seq, key_id, action, until_ms }) => {
+        return { seq: BigInt(seq ?? 0), keyId: `${key_id}`, action: `${action}`, untilMs: Number(until_ms) };
       }),
 
     save: (states, upToSeq) =>
@@ -62,6 +61,7 @@ export function createQuotaTable(database: SqliteDatabase, { write }: WriteQueue
         removeRequests.run(upToSeq);
       }),
 
-    request: (keyId, request) => write(() => insertRequest.run(keyId, request)),
+    request: (keyId: string, action: string, untilMs?: number) =>
+      write(() => insertRequest.run(keyId, action, untilMs === undefined ? null : BigInt(untilMs))),
   };
 }

@@ -71,8 +71,8 @@ test('used quotas, bans and refusals that count towards a ban survive a restart,
 test('a ban ends at the requested time, even if the server applies the ban late', async (t) => {
   const table = open(t);
   const { saved, limiter, clock } = await start(table, 1_000_000, 60_000);
-  await table.request('key_a', `ban ${1_060_000 + 701}`);
-  await table.request('key_b', `ban ${1_060_000 + 700}`);
+  await table.request('key_a', 'ban', 1_060_000 + 701);
+  await table.request('key_b', 'ban', 1_060_000 + 700);
   clock.advance(700);
   await saved.save();
   const { verdict, retryAfterMs } = limiter.peek('key_a', plan);
@@ -88,7 +88,7 @@ test('a requested ban ends on time, although the system clock was set after the 
   const table = open(t);
   const wallMs = Date.now() + 3_600_000;
   t.mock.method(Date, 'now', () => wallMs);
-  await table.request('key_a', `ban ${wallMs + 60_000}`);
+  await table.request('key_a', 'ban', wallMs + 60_000);
   const ignore = () => {};
   const log: Log = { event: ignore, error: ignore, request: ignore, flush: ignore };
   await assert.rejects(openQuotaBackend(undefined, undefined, log), { message: 'the storage has no table of quotas' });
