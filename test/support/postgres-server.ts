@@ -11,10 +11,14 @@ import pg from 'pg';
 const GUARD = 'read -r _; "$0" --pgdata "$1" --mode immediate stop; rm -rf "$2"';
 const DEBIAN = '/usr/lib/postgresql';
 
-/** The folder of the server's programs: the first one in PATH, or the newest version of Debian. */
-const programs = [...(process.env['PATH']?.split(':') ?? []), ...debianFolders()].find((folder) =>
-  existsSync(join(folder, 'initdb')),
-);
+/** The folder of the server's programs. */
+const programs = folderOf('initdb');
+
+/** Returns the folder of a program: the first one in PATH, or the newest version of Debian. */
+function folderOf(program: string): string | undefined {
+  const folders = [...(process.env['PATH']?.split(':') ?? []), ...debianFolders()];
+  return folders.find((folder) => existsSync(join(folder, program)));
+}
 
 function debianFolders(): readonly string[] {
   if (!existsSync(DEBIAN)) return [];
@@ -25,6 +29,17 @@ function debianFolders(): readonly string[] {
 /** `false` if PostgreSQL is installed, otherwise the reason to skip a test. */
 export const missingEngine =
   programs === undefined && 'the PostgreSQL server is not installed: apt-get install postgresql';
+
+/** Returns the SQL statements that create the contents of a database, without comments. */
+export async function dumpDatabase(url: string, ...options: readonly string[]): Promise<string> {
+  const operands = ['--inserts', '--no-owner', ...options, url];
+  const { stdout } = await promisify(execFile)(join(folderOf('pg_dump') ?? '', 'pg_dump'), operands);
+  return stdout
+    .split('\n')
+    .filter((line) => !/^(?:--|\\|$)/.test(line))
+    .map((line) => `${line}\n`)
+    .join('');
+}
 
 /** A private PostgreSQL server. It listens on a socket in its directory. */
 export interface Engine {

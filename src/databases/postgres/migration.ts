@@ -9,38 +9,57 @@ export type Schemas = Readonly<Record<string, readonly string[]>>;
 /** An arbitrary number that no other program is likely to use as its advisory lock. */
 const LOCK = 4_919_131_752_989_213_544n;
 
+export interface MigrationOptions {
+  /** Creates the tables if there are none. Otherwise rejects, because the database may be the wrong one. */
+  readonly creates: boolean;
+  /** Migrates older tables. Otherwise rejects, because a server may be using them. */
+  readonly upgrades: boolean;
+}
+
 /**
  * Migrates the tables of all parts to their newest versions, all or none. Processes that migrate at
- * the same time wait for each other. The table `store_orders_schema` contains each part's version.
+ * the same time wait for each other. The table `store_orders_versions` contains each part's version.
  * If everything is up to date, nothing is written, and no right to write is needed. Rejects if
- * another program has a table of the same name, or if a part is newer than this program knows.
+ * another program has a table of the same name, if a version before 0.1.0 created the tables, or if
+ * a part is newer than this program knows.
  */
-export async function migrateTables(client: PostgresClient, schemas: Schemas): Promise<void> {
+export async function migrateTables(
+  client: PostgresClient,
+  schemas: Schemas,
+  { creates, upgrades }: MigrationOptions,
+): Promise<void> {
   const text = `DO $migrate$
 DECLARE
   found integer;
 BEGIN
   PERFORM pg_advisory_xact_lock(${LOCK});
-  IF to_regclass('store_orders_schema') IS NULL THEN
+  IF to_regclass('store_orders_schema') IS NOT NULL THEN
+    RAISE 'its tables were created by a version before 0.1.0; export the orders with that version, import them into a new database with this one, and create new keys';
+  END IF;
+  IF to_regclass('store_orders_versions') IS NULL THEN
+    ${creates ? '' : "RAISE 'it has no store-orders tables; check its name, or start the server to create them';"}
     -- IF NOT EXISTS: a table that was created during the wait for the lock can still be invisible.
-    CREATE TABLE IF NOT EXISTS store_orders_schema (part text PRIMARY KEY, version integer NOT NULL);
+    CREATE TABLE IF NOT EXISTS store_orders_versions (part text PRIMARY KEY, version integer NOT NULL);
   END IF;
   ${Object.entries(schemas)
-    .map(([part, steps]) => migrationOf(part, steps))
+    .map(([part, steps]) => migrationOf(part, steps, upgrades))
     .join('\n  ')}
 END $migrate$`;
   await client.query({ text });
 }
 
-function migrationOf(part: string, steps: readonly string[]): string {
+function migrationOf(part: string, steps: readonly string[], upgrades: boolean): string {
   const newest = steps.length;
-  return `found := coalesce((SELECT version FROM store_orders_schema WHERE part = '${part}'), 0);
+  return `found := coalesce((SELECT version FROM store_orders_versions WHERE part = '${part}'), 0);
   IF found > ${newest} THEN
     RAISE 'the ${part} schema has version %, but this program knows only versions up to ${newest}; use a newer store-orders', found;
   END IF;
+  IF found BETWEEN 1 AND ${newest - 1} AND NOT ${upgrades} THEN
+    RAISE 'the ${part} schema has version %, but this program needs version ${newest}; start its server, which migrates the tables', found;
+  END IF;
   ${steps.map((step, version) => `IF found <= ${version} THEN ${step}; END IF;`).join('\n  ')}
   IF found < ${newest} THEN
-    INSERT INTO store_orders_schema VALUES ('${part}', ${newest})
+    INSERT INTO store_orders_versions VALUES ('${part}', ${newest})
       ON CONFLICT (part) DO UPDATE SET version = excluded.version;
   END IF;`;
 }

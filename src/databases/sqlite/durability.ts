@@ -27,15 +27,15 @@ export function retryWhileBusy<T>(database: SqliteDatabase, work: () => T): T {
 }
 
 /**
- * Prepares a file that was just opened: migrates its tables to the newest version, and makes its
- * commits durable. Throws, and changes nothing, in the same cases as {@link migrate}.
+ * Prepares a file that was just opened: migrates its tables as {@link migrate} does, and makes its
+ * commits durable. Throws, and changes nothing, in the same cases.
  */
-export function prepareFile(database: SqliteDatabase, schemas: Schemas): void {
+export function prepareFile(database: SqliteDatabase, schemas: Schemas, onlyCreates = false): void {
   retryWhileBusy(database, () => {
     // WAL comes first. A process killed while it creates tables would otherwise leave a rollback
     // journal, which would empty a backup copied over the file.
     if (!isOurs(database)) makeDurable(database);
-    migrate(database, schemas);
+    migrate(database, schemas, onlyCreates);
     makeDurable(database);
   });
 }

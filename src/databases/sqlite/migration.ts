@@ -4,7 +4,9 @@ import { isResult } from './failure.js';
 /** The `application_id` that marks a file as this program's: "SOrd" in ASCII. */
 export const APPLICATION_ID = 0x534f7264;
 
-const SCHEMA_TABLE = 'store_orders_schema';
+/** The table with each part's version. Versions before 0.1.0 named it `store_orders_schema`. */
+const VERSIONS = 'store_orders_versions';
+const UNRELEASED_VERSIONS = 'store_orders_schema';
 
 /**
  * For each part of the program, such as `orders`: the SQL statements that migrate its tables. The
@@ -13,23 +15,30 @@ const SCHEMA_TABLE = 'store_orders_schema';
 export type Schemas = Readonly<Record<string, readonly string[]>>;
 
 /**
- * Migrates the tables of all parts to their newest version, in one transaction. The table
- * `store_orders_schema` contains each part's version. Throws, and changes nothing, if the file
- * holds another program's tables, is not a SQLite database, or has a newer version of a part than
- * this program knows.
+ * Migrates the tables of all parts to their newest version, in one transaction. With `onlyCreates`,
+ * creates missing tables, but throws if a part has an older version. Throws, and changes nothing, if
+ * the file holds another program's tables, is not a SQLite database, was written by a version before
+ * 0.1.0, or has a newer version of a part than this program knows.
  */
-export function migrate(database: SqliteDatabase, schemas: Schemas): void {
+export function migrate(database: SqliteDatabase, schemas: Schemas, onlyCreates = false): void {
   const parts = Object.entries(schemas);
   const current = schemaVersions(database, schemas);
-  if (parts.every(([part, steps]) => current.get(part) === steps.length)) return;
+  const outdated = parts.filter(([part, steps]) => current.get(part) !== steps.length);
+  if (outdated.length === 0) return;
+  for (const [part, { length: newest }] of outdated) {
+    const version = current.get(part);
+    if (onlyCreates && version !== 0) {
+      throw new Error(
+        `the ${part} schema has version ${version}, but this program needs version ${newest}; start its server, which migrates the file`,
+      );
+    }
+  }
   transaction(database, () => {
     // Another process may have migrated before this one got the lock.
     const versions = schemaVersions(database, schemas);
     database.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
-    database.exec(
-      `CREATE TABLE IF NOT EXISTS ${SCHEMA_TABLE} (part TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT`,
-    );
-    const setVersion = prepare(database, `INSERT OR REPLACE INTO ${SCHEMA_TABLE} VALUES (?, ?)`);
+    database.exec(`CREATE TABLE IF NOT EXISTS ${VERSIONS} (part TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT`);
+    const setVersion = prepare(database, `INSERT OR REPLACE INTO ${VERSIONS} VALUES (?, ?)`);
     for (const [part, steps] of parts) {
       for (const step of steps.slice(versions.get(part))) database.exec(step);
       setVersion.run(part, BigInt(steps.length));
@@ -43,7 +52,7 @@ export function migrate(database: SqliteDatabase, schemas: Schemas): void {
  */
 export function schemaVersions(database: SqliteDatabase, schemas: Schemas): ReadonlyMap<string, number> {
   const versions = new Map<string, number>();
-  const select = isOurs(database) && prepare(database, `SELECT version FROM ${SCHEMA_TABLE} WHERE part = ?`);
+  const select = isOurs(database) && prepare(database, `SELECT version FROM ${VERSIONS} WHERE part = ?`);
   for (const [part, { length: newest }] of Object.entries(schemas)) {
     const [row] = select ? select.all(part) : [];
     const version = Number(row?.['version'] ?? 0);
@@ -57,15 +66,21 @@ export function schemaVersions(database: SqliteDatabase, schemas: Schemas): Read
   return versions;
 }
 
+const UNRELEASED =
+  'the file was written by a version before 0.1.0; export its orders with that version, import them into a new file with this one, and create new keys';
+
 /**
  * Returns whether this program created the tables. Returns `false` for a database without tables,
- * which this program may use. Throws for another program's database.
+ * which this program may use. Throws for the database of another program or of a version before
+ * 0.1.0.
  */
 export function isOurs(database: SqliteDatabase): boolean {
   try {
     // `PRAGMA application_id` must not come first. If the file is busy, libsql would keep the
     // failed statement open, and the file could not be switched to WAL mode.
-    if (prepare(database, "SELECT 1 FROM sqlite_schema WHERE type = 'table' LIMIT 1").all().length === 0) return false;
+    const tables = prepare(database, "SELECT name FROM sqlite_schema WHERE type = 'table'").all();
+    if (tables.length === 0) return false;
+    if (tables.some(({ name }) => name === UNRELEASED_VERSIONS)) throw new Error(UNRELEASED);
     const [row] = prepare(database, 'PRAGMA application_id').all();
     if (row?.['application_id'] === BigInt(APPLICATION_ID)) return true;
   } catch (error) {

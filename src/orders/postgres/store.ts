@@ -65,7 +65,7 @@ export function createPostgresOrderStore(pool: PostgresPool): PostgresOrderStore
   );
   return {
     ...createTableStore(pool, OWN_TABLE),
-    migrate: () => migrateTables(pool, ORDERS_SCHEMA),
+    migrate: () => migrateTables(pool, ORDERS_SCHEMA, { creates: true, upgrades: true }),
     ship: createTransition(pool, OWN_TABLE, 'shipped', shipOutcome),
     put: async (orders, options) => putRecords(pool, toOrderRecords(orders), isReplacing(options)),
 

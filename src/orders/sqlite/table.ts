@@ -11,9 +11,6 @@ export const ORDERS_SCHEMA: Schemas = {
       status TEXT NOT NULL) STRICT;
     CREATE TABLE orders_revision (revision INTEGER NOT NULL) STRICT;
     INSERT INTO orders_revision VALUES (0);`,
-    'CREATE TABLE orders_changes (revision INTEGER, id INTEGER, PRIMARY KEY (revision, id)) STRICT, WITHOUT ROWID;',
-    // No longer needed, because a changed list is read again as a whole.
-    'DROP TABLE orders_changes;',
   ],
 };
 

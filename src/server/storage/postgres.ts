@@ -11,10 +11,10 @@ import { createPostgresKeyRing, KEYS_SCHEMA } from '../keys/postgres.js';
 import type { OpenOutcome, Storage } from './storage.js';
 
 export interface PostgresStorageOptions {
-  /** Creates missing tables. Otherwise opening fails, because the database may be the wrong one. */
+  /** Creates missing tables. A server always does. */
   readonly create?: boolean;
-  /** Limits the time of each statement. A server needs this, because its clients wait. */
-  readonly limitsStatementTime?: boolean;
+  /** Migrates older tables, and limits the time of each statement, because clients wait. */
+  readonly isServer?: boolean;
 }
 
 /** Long lists hold at most 4 of these connections. */
@@ -27,9 +27,9 @@ const REPLY_MS = STATEMENT_MS + 1_000;
 type Driver = Pick<typeof import('pg'), 'Client' | 'Pool'>;
 
 /**
- * Opens a PostgreSQL database and migrates its tables to the newest version. Any number of
- * processes may do this at the same time. The caller closes the storage. The URL must be valid.
- * Messages show only the host, port and database of the URL.
+ * Opens a PostgreSQL database. Any number of processes may do this at the same time. The caller
+ * closes the storage. The URL must be valid. Messages show only the host, port and database of the
+ * URL.
  */
 export async function openPostgresStorage(url: string, options: PostgresStorageOptions = {}): Promise<OpenOutcome> {
   const config: ClientConfig = {
@@ -55,26 +55,22 @@ function nameOf({ host, port, database }: Client): string {
   return `postgres://${shownHost}:${port}/${encodeURIComponent(database ?? '')}`;
 }
 
-/**
- * Creates or migrates the tables, however long it takes, and closes the client. Rejects if tables
- * are missing and must not be created.
- */
-async function prepareTables(client: Client, { create }: PostgresStorageOptions): Promise<void> {
+/** Creates or migrates the tables, however long it takes, and closes the client. */
+async function prepareTables(
+  client: Client,
+  { isServer = false, create = isServer }: PostgresStorageOptions,
+): Promise<void> {
   client.on('error', () => {});
   try {
     await client.connect();
-    const { rows } = await client.query("SELECT to_regclass('store_orders_schema')::text AS name");
-    if (create !== true && rows[0]?.['name'] === null) {
-      throw new Error('it has no store-orders tables; check its name, or start the server to create them');
-    }
-    await migrateTables(client, { ...ORDERS_SCHEMA, ...KEYS_SCHEMA });
+    await migrateTables(client, { ...ORDERS_SCHEMA, ...KEYS_SCHEMA }, { creates: create, upgrades: isServer });
   } finally {
     await client.end().catch(() => {});
   }
 }
 
-function openPool(driver: Driver, config: ClientConfig, { limitsStatementTime }: PostgresStorageOptions): Pool {
-  const limits = limitsStatementTime === true ? { statement_timeout: STATEMENT_MS, query_timeout: REPLY_MS } : {};
+function openPool(driver: Driver, config: ClientConfig, { isServer }: PostgresStorageOptions): Pool {
+  const limits = isServer ? { statement_timeout: STATEMENT_MS, query_timeout: REPLY_MS } : {};
   // Without `allowExitOnIdle`, an idle connection to a server that hangs keeps the process alive.
   const pool = new driver.Pool({ ...config, ...limits, max: CONNECTIONS, allowExitOnIdle: true });
   // An idle connection has ended. If the cause persists, the next query reports it.
@@ -90,8 +86,6 @@ function storageOf(pool: Pool, name: string): Storage {
     name,
     orders,
     keys,
-    // Other processes may use the database, so it never gets sample orders.
-    isNew: false,
     importRecords: (batches, replace) => importRecords(connect, batches, replace),
     records: () => readRecords(connect),
 

@@ -9,9 +9,10 @@ const PROGRAM_SCHEMA: Schemas = {
   program: [
     `CREATE TABLE keys (
       id TEXT PRIMARY KEY, digest TEXT NOT NULL UNIQUE, name TEXT, plan TEXT NOT NULL, per_minute INTEGER,
-      per_day INTEGER, created_at TEXT NOT NULL, revoked_at TEXT) STRICT;
+      per_day INTEGER, created_at TEXT NOT NULL, revoked_at TEXT, expires_at TEXT) STRICT;
     CREATE TABLE quotas (key_id TEXT PRIMARY KEY, state TEXT NOT NULL) STRICT;
-    CREATE TABLE quota_requests (seq INTEGER PRIMARY KEY AUTOINCREMENT, key_id TEXT NOT NULL, request TEXT NOT NULL) STRICT;`,
+    CREATE TABLE quota_requests (
+      seq INTEGER PRIMARY KEY AUTOINCREMENT, key_id TEXT NOT NULL, action TEXT NOT NULL, until_ms INTEGER) STRICT;`,
   ],
 };
 

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { beforeEach, test } from 'node:test';
 import type { Redis } from 'ioredis';
 import { createPlan, perDay, perMinute } from 'store-orders/limiter';
 import { createRedisLimiter } from 'store-orders/redis';
+import { ADVICE, FORMATS, VERSION } from '../../server/storage/support/formats.js';
 import { skip } from '../../support/redis-server.js';
+import { openLimiter, PLAN as RECORDED_PLAN, REQUESTS, writeRecords } from './support/records.js';
 import { useRedis } from './support/redis.js';
 
 const PLAN = createPlan({ name: 'plan', policies: [perMinute(60), perDay(1_000)], ban: { after: 3, graceMs: 0 } });
@@ -67,6 +70,23 @@ test('a record can be read with redis-cli', {
   assert.deepEqual(await read(), [ban, ...windows]);
   await limiter.unban('key');
   assert.deepEqual(await read(), [false, ...windows]);
+});
+
+test('records are those that this version has stored, and a limiter reads them', { skip }, async () => {
+  const stored = JSON.parse(readFileSync(new URL(`${VERSION}-redis.json`, FORMATS), 'utf8'));
+  const unpack = async (name: string) =>
+    JSON.parse(`${await client.eval("return cjson.encode(cmsgpack.unpack(redis.call('GET', KEYS[1])))", 1, name)}`);
+  const written = await writeRecords(client);
+  for (const [key, requests] of Object.entries(REQUESTS)) {
+    const { name, bytes } = stored[key];
+    assert.equal(written[key]?.name, name, ADVICE);
+    const record = await unpack(name);
+    const decision = await openLimiter(client).peek(key, RECORDED_PLAN);
+    assert.equal(decision.verdict, { 1: 'within_quota', 4: 'over_quota', 5: 'banned' }[requests]);
+    await client.set(name, Buffer.from(bytes, 'hex'));
+    assert.deepEqual(await unpack(name), record, ADVICE);
+    assert.deepEqual(await openLimiter(client).peek(key, RECORDED_PLAN), decision);
+  }
 });
 
 test('a record expires when nothing in it counts any more, and its name does not contain the key id', {

@@ -32,7 +32,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     });
     await first.query('BEGIN');
     await migrateFirst?.();
-    await second.query("SELECT to_regclass('store_orders_schema')");
+    await second.query("SELECT to_regclass('store_orders_versions')");
     const migrated = migrateSecond?.();
     await until(() => isWaiting(engine.pool()));
     await first.query('COMMIT');
@@ -44,7 +44,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     await pool.query('CREATE ROLE clerk LOGIN');
     const { rows } = await pool.query('SELECT current_schema() AS schema');
     await pool.query(`GRANT USAGE ON SCHEMA ${rows[0].schema} TO clerk;
-      GRANT SELECT ON store_orders_schema TO clerk; GRANT SELECT, INSERT, UPDATE ON store_orders TO clerk`);
+      GRANT SELECT ON store_orders_versions TO clerk; GRANT SELECT, INSERT, UPDATE ON store_orders TO clerk`);
     const options = `${pool.options.options} -c role=clerk`;
     const clerk = createPostgresOrderStore(engine.pool({ options }));
     await clerk.migrate();
@@ -60,7 +60,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     await assert.rejects(store.migrate(), /"store_orders" already exists/);
     await pool.query('DROP TABLE store_orders');
     await store.migrate();
-    await pool.query('UPDATE store_orders_schema SET version = 7');
+    await pool.query('UPDATE store_orders_versions SET version = 7');
     await assert.rejects(
       store.migrate(),
       /the orders schema has version 7, but this program knows only versions up to 1; use a newer store-orders/,

@@ -105,7 +105,7 @@ for (const { name, open } of sqliteDrivers) {
     });
 
     test('an older program that found the file empty does not overwrite the tables that a newer one created meanwhile', () => {
-      const [file, newer] = [temporaryFile(), "UPDATE store_orders_schema SET version = 99 WHERE part = 'orders'"];
+      const [file, newer] = [temporaryFile(), "UPDATE store_orders_versions SET version = 99 WHERE part = 'orders'"];
       const [here, there] = [open(file), open(file)];
       const arriving = wrapDatabase(
         here,
@@ -116,9 +116,9 @@ for (const { name, open } of sqliteDrivers) {
       );
       assert.throws(() => createSqliteOrderStore(arriving), {
         message:
-          'the orders schema has version 99, but this program knows only versions up to 3; use a newer store-orders',
+          'the orders schema has version 99, but this program knows only versions up to 1; use a newer store-orders',
       });
-      assert.equal(ask(there, 'SELECT version FROM store_orders_schema', 'version'), '99');
+      assert.equal(ask(there, 'SELECT version FROM store_orders_versions', 'version'), '99');
     });
   });
 }

@@ -90,7 +90,7 @@ describe('the program with a PostgreSQL database', { skip: missingEngine }, asyn
     }
     const client = new pg.Client(url);
     await client.connect();
-    assert.equal((await client.query("SELECT to_regclass('store_orders_schema') AS name")).rows[0].name, null);
+    assert.equal((await client.query("SELECT to_regclass('store_orders_versions') AS name")).rows[0].name, null);
     await client.end();
   });
 

@@ -8,11 +8,12 @@ import { openServerStorage } from '../../../dist/server/storage/open.js';
 import { openPostgresStorage } from '../../../dist/server/storage/postgres.js';
 import { createDatabase } from '../../databases/postgres/support/database.js';
 import { listenOnFreePort } from '../../support/listen.js';
-import { missingEngine, startEngine } from '../../support/postgres-server.js';
+import { dumpDatabase, missingEngine, startEngine } from '../../support/postgres-server.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { until } from '../../support/until.js';
-import { startServer } from '../support/program.js';
-import { assertOldContents, FORMATS, keysOf, VERSIONS } from './support/old-formats.js';
+import { writeNextVersion } from '../support/next-version.js';
+import { programIn, startServer } from '../support/program.js';
+import { ADVICE, assertContents, FORMATS, keysOf, VERSION, VERSIONS } from './support/formats.js';
 
 describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
   const engine = await startEngine();
@@ -51,14 +52,64 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
     test(`tables of version ${version} open with their orders and keys`, async (t) => {
       const url = await createDatabase(engine);
       const client = await connect(url);
-      await client.query(readFileSync(new URL(`${version}.sql`, FORMATS), 'utf8'));
+      const dump = readFileSync(new URL(`${version}.sql`, FORMATS), 'utf8');
+      await client.query(dump);
       await client.end();
-      const opened = await openPostgresStorage(url);
+      const opened = await openPostgresStorage(url, { isServer: true });
       assert.ok(opened.ok);
       t.after(opened.storage.close);
-      await assertOldContents(opened.storage, keysOf(version, 'tables'));
+      await assertContents(opened.storage, keysOf(version, 'tables'));
+      const fresh = await createDatabase(engine);
+      const created = await openPostgresStorage(fresh, { isServer: true });
+      assert.ok(created.ok);
+      await created.storage.close();
+      const [tables, upgraded] = await Promise.all([fresh, url].map((each) => dumpDatabase(each, '--schema-only')));
+      assert.equal(tables, upgraded, ADVICE);
+      const versions = (dump: string) => dump.match(/INSERT INTO public\.store_orders_versions .+/g);
+      if (version === VERSION) assert.deepEqual(versions(await dumpDatabase(fresh)), versions(dump), ADVICE);
     });
   }
+
+  test('tables of a version before 0.1.0 are refused', async () => {
+    const url = await createDatabase(engine);
+    const client = await connect(url);
+    await client.query('CREATE TABLE store_orders_schema (part text PRIMARY KEY, version integer NOT NULL)');
+    await client.end();
+    for (const isServer of [false, true]) {
+      const opened = await openPostgresStorage(url, { isServer });
+      assert.match(
+        opened.ok ? '' : opened.message,
+        /: its tables were created by a version before 0\.1\.0; export the orders with that version, import them into a new database with this one, and create new keys$/,
+      );
+    }
+  });
+
+  test('no command of a next version migrates the tables; its server does, and the old server goes on', async (t) => {
+    const env = { DATABASE_URL: await createDatabase(engine), REDIS_URL: 'redis://127.0.0.1:1' };
+    const options = { cwd: temporaryDirectory(), env, main: writeNextVersion() };
+    const [old, next] = [programIn({ env }), programIn(options)];
+    const { key } = Object(await old.json('keys create --plan free'));
+    await old.output('orders import -', '{"id":7}\n{"id":8}');
+    const server = await startServer(t, { cwd: old.cwd, env });
+    for (const command of ['orders show 7', 'keys list', 'orders import -']) {
+      assert.match(
+        await next.failure(command, '{"id":9}'),
+        /: the orders schema has version 1, but this program needs version 2; start its server, which migrates the tables$/,
+      );
+    }
+    const upgraded = await startServer(t, options);
+    for (const [{ url }, id] of [
+      [server, 7],
+      [upgraded, 8],
+    ] as const) {
+      const headers = { authorization: `Bearer ${key}` };
+      const { status } = await fetch(`${url}/store/orders/${id}`, { method: 'DELETE', headers });
+      assert.equal(status, 204);
+    }
+    const newer =
+      /: the orders schema has version 2, but this program knows only versions up to 1; use a newer store-orders$/;
+    for (const command of ['serve --port 0', 'orders show 7']) assert.match(await old.failure(command), newer);
+  });
 
   test('while the database is down, responses are 503 with Retry-After, never 401; afterwards, requests succeed', async (t) => {
     const { storage, request } = await serve(t);

@@ -23,9 +23,9 @@ const COMMANDS = [
 ];
 
 const TEXT = 'Felis catus, '.repeat(1_000);
-const newer = (part: string) => `UPDATE store_orders_schema SET version = 99 WHERE part = '${part}'`;
+const newer = (part: string) => `UPDATE store_orders_versions SET version = 99 WHERE part = '${part}'`;
 const NEWER =
-  /: the (orders|program) schema has version 99, but this program knows only versions up to [13]; use a newer store-orders\n$/;
+  /: the (orders|program) schema has version 99, but this program knows only versions up to 1; use a newer store-orders\n$/;
 
 const FILES: readonly (readonly [name: string, says: RegExp, make: (file: string) => unknown])[] = [
   ['text', /: the file is not a SQLite database; name another file, /, (file) => writeFileSync(file, TEXT)],
@@ -39,6 +39,11 @@ const FILES: readonly (readonly [name: string, says: RegExp, make: (file: string
     "a file without a write-ahead log that records a newer version of the program's tables",
     NEWER,
     (file) => createDatabase(file, 'PRAGMA journal_mode = DELETE', newer('program')),
+  ],
+  [
+    'a file of a version before 0.1.0',
+    /: the file was written by a version before 0\.1\.0; export its orders with that version, import them into a new file with this one, and create new keys\n$/,
+    (file) => createDatabase(file, 'ALTER TABLE store_orders_versions RENAME TO store_orders_schema'),
   ],
   [
     'a file with two hard links',
@@ -72,8 +77,8 @@ test('a migration that fails midway leaves the file unchanged', async () => {
   const { cwd, failure } = programIn();
   exec(
     join(cwd, 'keyless.db'),
-    'CREATE TABLE store_orders_schema (part TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT',
-    "INSERT INTO store_orders_schema VALUES ('orders', 1)",
+    'CREATE TABLE store_orders_versions (part TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT',
+    "INSERT INTO store_orders_versions VALUES ('orders', 1)",
     'CREATE TABLE quotas (mine TEXT)',
     // This marks the file as an order database.
     'PRAGMA application_id = 0x534f7264',
@@ -92,7 +97,7 @@ test('several processes that migrate the same file together all succeed, and the
     await store.close();
     await Promise.all([1, 2, 3].map(() => issueKey(cwd, 'free', '--db', db)));
     const { schema, keys, orders } = Object(await json(`db check --db ${db}`));
-    assert.deepEqual(schema, { orders: { file: 3, program: 3 }, program: { file: 1, program: 1 } });
+    assert.deepEqual(schema, { orders: { file: 1, program: 1 }, program: { file: 1, program: 1 } });
     assert.deepEqual([keys.total, orders.total], [3, 1]);
   }
 });

@@ -23,13 +23,15 @@ export interface RunOptions {
   readonly input?: string | Uint8Array;
   /** A command that starts the program, such as `strace` with its options. */
   readonly under?: readonly string[];
+  /** The main file. Default: {@link MAIN}. */
+  readonly main?: string;
 }
 
-export function spawnProgram(args: readonly string[], { cwd, env, under = [] }: RunOptions): ChildProcess {
+export function spawnProgram(args: readonly string[], { cwd, env, under = [], main = MAIN }: RunOptions): ChildProcess {
   // In quick tests, child processes measure no coverage, because it would make each start take a
   // quarter longer.
   const coverage = IS_QUICK ? undefined : process.env['NODE_V8_COVERAGE'];
-  const [command = '', ...operands] = [...under, process.execPath, MAIN, ...args];
+  const [command = '', ...operands] = [...under, process.execPath, main, ...args];
   return spawn(command, operands, {
     cwd,
     env: { PATH: process.env['PATH'], ...(coverage !== undefined && { NODE_V8_COVERAGE: coverage }), ...env },
@@ -145,7 +147,8 @@ export async function startServer(
   options: RunOptions,
   ...args: string[]
 ): Promise<RunningServer> {
-  const child = spawnProgram(['serve', '--port', '0', ...args], options);
+  const port = args.includes('--port') ? [] : ['--port', '0'];
+  const child = spawnProgram(['serve', ...port, ...args], options);
   const exited = once(child, 'exit');
   const printed = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {

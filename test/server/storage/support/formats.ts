@@ -1,15 +1,22 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import type { OrderRecord } from 'store-orders';
 import type { Storage } from '../../../../dist/server/storage/storage.js';
 
-// A built checkout of each version wrote its files in `formats`. On a file, and on an empty database
-// of PostgreSQL, its commands `orders import`, `orders cancel`, `keys create` and `keys revoke`
-// stored what `assertOldContents` expects. On the file, `serve` also saved four requests of the
-// first key, and then `ban set` banned the second one for 365 days. `pg_dump --inserts --no-owner`
-// wrote the tables. The JSON file has the keys that the commands printed.
-export const VERSIONS = ['0.1.0'];
+/** The directory with what each version has stored. See `write-formats.ts`. */
 export const FORMATS = new URL('../formats/', import.meta.url);
+
+/** The versions that have files there. */
+export const VERSIONS = readdirSync(FORMATS).flatMap((name) => (name.endsWith('.db') ? [name.slice(0, -3)] : []));
+
+/** This version. */
+export const VERSION = String(createRequire(import.meta.url)('store-orders/package.json').version);
+
+/** What to do if this version stores something else than its file in `formats` has. */
+export const ADVICE = `the format differs from that in test/server/storage/formats. Never change what ${VERSION} stores once it is released: \
+add a step to the list of migrations (and a number to RECORD_FORMAT in Redis), and raise the version in package.json. Then write \
+the files of the new version: node --import tsx test/server/storage/support/write-formats.ts`;
 
 /** Returns the keys in the file or in the tables of a version. */
 export function keysOf(version: string, storage: 'file' | 'tables') {
@@ -17,7 +24,7 @@ export function keysOf(version: string, storage: 'file' | 'tables') {
 }
 
 /** Asserts that a storage of an earlier version has its orders and keys, and that they can be changed. */
-export async function assertOldContents(data: Storage, keys: ReturnType<typeof keysOf>): Promise<void> {
+export async function assertContents(data: Storage, keys: ReturnType<typeof keysOf>): Promise<void> {
   const records: OrderRecord[] = [];
   for await (const batch of data.records()) records.push(...batch);
   assert.deepEqual(records, [
@@ -41,7 +48,7 @@ export async function assertOldContents(data: Storage, keys: ReturnType<typeof k
     agreed?.plan.policies.map(({ quota }) => quota),
     [5, 9],
   );
-  assert.equal(await data.keys.authenticate(keys.revoked.key), undefined);
+  for (const { key } of [keys.revoked, keys.expired]) assert.equal(await data.keys.authenticate(key), undefined);
   const listed = await data.keys.list();
   assert.deepEqual([listed[0]?.id, listed[0]?.name], [keys.agreed.id, 'Ann']);
   assert.equal(await data.keys.revoke(keys.agreed.id), 'changed');
