@@ -50,5 +50,5 @@ async function openAndRun(
   if (!opened.ok) return failed(opened.message);
   // The modules of the server are loaded while the thread of the storage starts.
   const { runServer } = await import('../process/run-server.js');
-  return runServer(settings, opened.storage, log, lifecycle, commandLine(invocation, 'keys create --plan free'));
+  return runServer(settings, opened, log, lifecycle, commandLine(invocation, 'keys create --plan free'));
 }

@@ -3,7 +3,7 @@ import { type CommandResult, failed, Misuse } from '../command-result.js';
 import { readSettings } from '../config/read-settings.js';
 import type { SettingName, Settings } from '../config/settings.js';
 import { openStorage } from '../storage/open.js';
-import { discardUnused, IN_MEMORY } from '../storage/sqlite.js';
+import { IN_MEMORY } from '../storage/sqlite.js';
 import type { Storage } from '../storage/storage.js';
 import { type Invocation, settingOptions } from './command.js';
 
@@ -29,12 +29,12 @@ export async function withStorage(
   const settings = readStorageSettings(invocation, names);
   const opened = await openStorage(settings, create);
   if (!opened.ok) return failed(opened.message);
-  const { storage } = opened;
+  const { storage, created } = opened;
   const result = await Promise.resolve()
     .then(() => work(storage, settings))
     .catch((error) => failed(failureOf(error, storage.name, 'use').message));
-  // Removes only files that this command has created.
-  await (result.outcome === 'failed' ? discardUnused(storage) : storage.close());
+  await storage.close();
+  if (result.outcome === 'failed') created?.remove();
   return result;
 }
 

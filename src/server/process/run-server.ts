@@ -8,8 +8,8 @@ import { createServerBehind } from '../listener/server.js';
 import type { Log } from '../log/log.js';
 import type { Metrics } from '../metrics/metrics.js';
 import { openQuotaBackend } from '../quotas/backend.js';
-import { discard, IN_MEMORY } from '../storage/sqlite.js';
-import type { ServerStorage } from '../storage/storage.js';
+import { IN_MEMORY } from '../storage/sqlite.js';
+import type { OpenedStorage, ServerStorage } from '../storage/storage.js';
 import { greet } from './greet.js';
 import type { Lifecycle } from './lifecycle.js';
 import { addressOf, listen } from './listen.js';
@@ -17,29 +17,18 @@ import { listenForMetrics, loadMetrics } from './metrics-port.js';
 
 /**
  * Runs the server until its lifecycle stops it. Then closes what it has opened, in reverse order,
- * and the storage last. `createKeyCommand` is the command line that creates a key.
+ * and the storage last. If the server fails before it has stored anything, removes a storage that
+ * was created for it. `createKeyCommand` is the command line that creates a key.
  */
 export async function runServer(
   settings: Settings,
-  storage: ServerStorage,
+  { storage, created }: OpenedStorage<ServerStorage>,
   log: Log,
   lifecycle: Lifecycle,
   createKeyCommand: string,
 ): Promise<CommandResult> {
   const { host, port, metricsPort } = settings;
-  let hasServed = false;
-  const cleanUps: (() => unknown)[] = [closeStorage];
-
-  async function closeStorage(): Promise<void> {
-    try {
-      // If the server fails before it has served, the database that it has created is removed.
-      await (hasServed ? storage.close() : discard(storage));
-    } catch (error) {
-      log.error('database not closed', { error: messageOf(error) });
-      // Node.js would not exit while a thread waits for a disk.
-      process.once('exit', () => process.kill(process.pid, 'SIGKILL'));
-    }
-  }
+  const cleanUps: (() => unknown)[] = [];
 
   async function serve(): Promise<void> {
     const metricsModule = metricsPort === undefined ? undefined : await loadMetrics();
@@ -85,14 +74,13 @@ export async function runServer(
       await greet(storage, {
         url: url && localAddress(url),
         createKeyCommand: isInMemory ? undefined : createKeyCommand,
-        hasSample: settings.sample,
+        hasSample: settings.sample && created !== undefined,
         // If other machines can reach the server, demo keys are shown only on a terminal, because
         // the log of a service must not contain them. A unix socket counts as reachable, because it
         // usually has a proxy in front.
         showsKeys: process.stderr.isTTY || (address !== undefined && isLoopback(address.address)),
       });
     }
-    hasServed = true;
     lifecycle.report('listening', {
       url,
       socket: typeof port === 'string' ? port : undefined,
@@ -108,6 +96,14 @@ export async function runServer(
     (error) => failed(messageOf(error)),
   );
   for (const cleanUp of cleanUps.reverse()) await cleanUp();
+  try {
+    await storage.close();
+    if (result.outcome === 'failed') created?.remove();
+  } catch (error) {
+    log.error('database not closed', { error: messageOf(error) });
+    // Node.js would not exit while a thread waits for a disk.
+    process.once('exit', () => process.kill(process.pid, 'SIGKILL'));
+  }
   if (result.outcome === 'done') lifecycle.report('stopped');
   return result;
 }

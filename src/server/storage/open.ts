@@ -13,7 +13,7 @@ export async function openStorage({ db, databaseUrl }: StorageSettings, create: 
 
 /** Opens the storage for a server. Locks a SQLite file, so that no second server opens it. */
 export async function openServerStorage({ db, databaseUrl }: StorageSettings): Promise<OpenOutcome<ServerStorage>> {
-  if (databaseUrl !== undefined) return openPostgres(databaseUrl, { create: true, limitsStatementTime: true });
+  if (databaseUrl !== undefined) return openPostgres(databaseUrl, { isServer: true });
   return openServerSqliteStorage(db);
 }
 

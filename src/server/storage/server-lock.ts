@@ -1,29 +1,40 @@
-import { existsSync } from 'node:fs';
-import { openSqliteDatabase } from '../../databases/sqlite/driver.js';
+import { existsSync, realpathSync, rmSync } from 'node:fs';
+import { createPrivately, openSqliteDatabase } from '../../databases/sqlite/driver.js';
 import { failureOf, isResult } from '../../databases/sqlite/failure.js';
+import { identityOf } from '../../databases/sqlite/identity.js';
+
+const LOCK_SUFFIX = '-server';
 
 /**
- * The suffix of the lock file beside a database. The lock file stays as long as the database,
- * because two servers could otherwise lock two different files.
- */
-export const LOCK_SUFFIX = '-server';
-
-/**
- * Locks a database for one server, because two servers would overwrite each other's quotas. `file`
- * must be the real path of the database. Returns a function that unlocks the database, or
- * `undefined` if another server has the lock. The operating system releases the lock of a killed
- * server.
+ * Locks a database for one server, because two servers would overwrite each other's quotas. Returns
+ * a function that unlocks the database, or `undefined` if another server has the lock. The operating
+ * system releases the lock of a killed server.
+ *
+ * The lock file stays as long as the database, because two servers could otherwise lock two
+ * different files.
  */
 export function lockForServer(file: string): (() => void) | undefined {
-  const lockFile = openSqliteDatabase(file + LOCK_SUFFIX);
+  // All names of a file share one lock.
+  const database = existsSync(file) ? realpathSync(file) : file;
+  const name = database + LOCK_SUFFIX;
+  createPrivately(name);
+  const identity = identityOf(name);
+  const lockFile = openSqliteDatabase(name);
+  const unlock = () => {
+    if (!existsSync(database)) rmSync(name, { force: true });
+    lockFile.close();
+  };
   try {
     lockFile.exec('BEGIN EXCLUSIVE');
-    return () => void lockFile.close();
+    // A process that has just unlocked may have removed the file, and another may have created it.
+    if (identityOf(name) === identity) return unlock;
   } catch (error) {
     lockFile.close();
     if (isResult(error, 'busy')) return undefined;
-    throw failureOf(error, file + LOCK_SUFFIX, 'read');
+    throw failureOf(error, name, 'read');
   }
+  lockFile.close();
+  return undefined;
 }
 
 /** Returns whether a server runs on a database of this name. */

@@ -1,6 +1,6 @@
-import { existsSync, realpathSync, rmSync, statSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { createPrivately, openSqliteDatabase } from '../../databases/sqlite/driver.js';
+import { openSqliteDatabase } from '../../databases/sqlite/driver.js';
 import { prepareFile } from '../../databases/sqlite/durability.js';
 import { failureOf, isLate, SqliteFileError } from '../../databases/sqlite/failure.js';
 import { openSqliteFile } from '../../databases/sqlite/file.js';
@@ -12,10 +12,11 @@ import { createOrders } from '../../orders/sqlite/store.js';
 import { createKeyRing } from '../keys/key-ring.js';
 import { createKeyTable } from '../keys/sqlite.js';
 import { createQuotaTable, type QuotaTable } from '../quotas/table.js';
-import { checkFile, checkIntegrity, noSuchDatabase, withUnmigratedFile } from './existing-file.js';
+import { createFile } from './created-file.js';
+import { checkFile, checkForServer, noSuchDatabase } from './existing-file.js';
 import { type ProgramParts, SCHEMAS } from './program-parts.js';
-import { hasServer, LOCK_SUFFIX, lockForServer } from './server-lock.js';
-import type { OpenOutcome, ServerStorage, Storage } from './storage.js';
+import { hasServer, lockForServer } from './server-lock.js';
+import type { CreatedStorage, OpenedStorage, OpenOutcome, ServerStorage, Storage } from './storage.js';
 
 /** {@link Storage} in one SQLite file. */
 export interface SqliteStorage extends Storage {
@@ -24,15 +25,27 @@ export interface SqliteStorage extends Storage {
 
 export const IN_MEMORY = ':memory:';
 
-/** A server checks files up to this size when it starts. A million orders (42 MB) take 0.2 s. */
-const LARGEST_CHECKED_BYTES = 256 * 2 ** 20;
-
 /**
  * Opens a database of this program on this thread. Creates a missing file only with `create`, so
- * that a mistyped name does not look like an empty database.
+ * that a mistyped name does not look like an empty database. Refuses a file with older tables,
+ * because a server may be using it.
  */
 export function openSqliteStorage(file: string, { create = false } = {}): OpenOutcome<SqliteStorage> {
-  return createAndOpen(file, create, openHere);
+  return outcomeOf(file, () => {
+    if (file === IN_MEMORY) return { storage: openHere(file), created: { remove() {} } };
+    const isMissing = !existsSync(file);
+    if (isMissing && !create) throw new SqliteFileError(noSuchDatabase(file), 'other');
+    // If a new file were created, putting the old one back would lose what is in the new one.
+    if (isMissing && hasServer(file)) throw new Error(MOVED);
+    const created = isMissing ? createFile(file) : undefined;
+    try {
+      checkFile(file);
+      return { storage: openHere(file), created };
+    } catch (error) {
+      created?.remove();
+      throw error;
+    }
+  });
 }
 
 /**
@@ -41,48 +54,48 @@ export function openSqliteStorage(file: string, { create = false } = {}): OpenOu
  * memory is opened on this thread, because no other thread can open it.
  */
 export function openServerSqliteStorage(file: string): OpenOutcome<ServerStorage> {
-  return file === IN_MEMORY ? openSqliteStorage(file) : createAndOpen(file, true, openInWorkers);
+  if (file === IN_MEMORY) return openSqliteStorage(file);
+  return outcomeOf(file, () => {
+    const isMissing = !existsSync(file);
+    // Comes before the lock, which creates a file, because no file must be left beside one of others.
+    if (!isMissing) checkForServer(file);
+    // Only the server that has the lock creates the file, so it is the one that fills it.
+    const unlock = lockForServer(file);
+    if (unlock === undefined) throw new Error(existsSync(file) ? LOCKED : MOVED);
+    let created: CreatedStorage | undefined;
+    try {
+      created = isMissing ? createFile(file) : undefined;
+      return { storage: openInWorkers(file, unlock), created };
+    } catch (error) {
+      unlock();
+      created?.remove();
+      throw error;
+    }
+  });
 }
 
-/** Creates the file if needed, and opens it. Removes a file that it has created and cannot open. */
-function createAndOpen<Opened extends ServerStorage>(
-  file: string,
-  create: boolean,
-  open: (file: string, isNew: boolean) => Opened,
-): OpenOutcome<Opened> {
+const MOVED = 'it was moved away from a running server; put it back, or stop the server';
+const LOCKED = 'another server runs on it; stop it first, or name another file with --db';
+
+function outcomeOf<Opened extends ServerStorage>(file: string, open: () => OpenedStorage<Opened>): OpenOutcome<Opened> {
   // SQLite's temporary files are beside the database, because /tmp may be read-only or too small
   // for an import. SQLite reads this variable when it opens its first file.
   process.env['SQLITE_TMPDIR'] ??= dirname(file);
-  let isNew = file === IN_MEMORY;
   try {
-    if (create && !isNew && !existsSync(file)) {
-      // If a new file were created, putting the old one back would lose what is in the new one.
-      if (hasServer(file)) throw new Error('it was moved away from a running server; put it back, or stop the server');
-      isNew = createPrivately(file);
-    }
-    if (!isNew && !existsSync(file)) {
-      const why = `cannot create the database ${file}; check that its directory exists and is writable`;
-      throw new SqliteFileError(create ? why : noSuchDatabase(file), 'other');
-    }
-    checkFile(file);
-    return { ok: true, storage: open(file, isNew) };
+    return { ok: true, ...open() };
   } catch (error) {
-    const { kind, message } = failureOf(error, file, 'open');
-    // Of two processes that start at the same time, the one that has the lock keeps the file.
-    if (isNew && kind !== 'busy') removeFiles(file);
-    return { ok: false, message };
+    return { ok: false, message: failureOf(error, file, 'open').message };
   }
 }
 
-function openHere(file: string, isNew: boolean): SqliteStorage {
+function openHere(file: string): SqliteStorage {
   const database = openSqliteDatabase(file);
   try {
-    prepareFile(database, SCHEMAS);
+    prepareFile(database, SCHEMAS, true);
     const queue = createWriteQueue(database);
     const keys = createKeyTable(database, queue);
     return {
       name: file,
-      isNew,
       close: () => queue.idle().then(() => void database.close()),
       orders: createOrders(database, queue),
       keys: createKeyRing(keys, keys),
@@ -97,27 +110,12 @@ function openHere(file: string, isNew: boolean): SqliteStorage {
   }
 }
 
-function openInWorkers(name: string, isNew: boolean): ServerStorage {
-  let unlock: (() => void) | undefined;
-
-  function check(): void {
-    withUnmigratedFile(name, ({ database }) => {
-      // SQLite may read a damaged page without an error, and the list would be wrong.
-      if (statSync(name).size <= LARGEST_CHECKED_BYTES) checkIntegrity(database, name);
-    });
-    // Resolves symbolic links, so that all names of a file share one lock. The lock comes after the
-    // other checks, because it creates a file, which must not be left beside a file of others.
-    unlock = lockForServer(realpathSync(name));
-    const why = `cannot open ${name}: another server runs on it; stop it first, or name another file with --db`;
-    if (unlock === undefined) throw new SqliteFileError(why, 'busy');
-  }
-
-  const file = openSqliteFile<ProgramParts>(new URL('./worker.js', import.meta.url), name, SCHEMAS, check);
+function openInWorkers(name: string, unlock: () => void): ServerStorage {
+  const file = openSqliteFile<ProgramParts>(new URL('./worker.js', import.meta.url), name, SCHEMAS);
   // The worker opens the file while the server is being loaded.
   file.probe().catch(() => {});
   return {
     name,
-    isNew,
     // If the disk does not respond, the lock is released when the process ends.
     close: () => file.close().then(unlock),
     orders: createFileOrders(file),
@@ -126,31 +124,4 @@ function openInWorkers(name: string, isNew: boolean): ServerStorage {
     quotas: { load: file.reader.quotas.load, pending: file.reader.quotas.pending, save: file.writer.quotas.save },
     state: () => file.probe().then(() => 'ok'),
   };
-}
-
-/** Closes a storage, and removes the files that opening it has created. */
-export async function discard({ name, isNew, close }: ServerStorage): Promise<void> {
-  await close();
-  if (isNew) removeFiles(name);
-}
-
-/** Does the same as {@link discard}, but keeps the files if another process may have used them. */
-export async function discardUnused(storage: Storage): Promise<void> {
-  // If the check fails, the files are kept.
-  const isUsed = storage.isNew && (await hasUser(storage).catch(() => true));
-  await (isUsed ? storage.close() : discard(storage));
-}
-
-async function hasUser({ name, keys, records }: Storage): Promise<boolean> {
-  if (hasServer(name)) return true;
-  for await (const _ of records()) return true;
-  return !(await keys.isEmpty());
-}
-
-function removeFiles(file: string): void {
-  // A database in memory has no files. A file of this name belongs to somebody else.
-  if (file === IN_MEMORY) return;
-  for (const name of ['', '-wal', '-shm', LOCK_SUFFIX].map((suffix) => file + suffix)) {
-    if (statSync(name, { throwIfNoEntry: false })?.isFile()) rmSync(name);
-  }
 }

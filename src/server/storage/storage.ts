@@ -12,8 +12,6 @@ export interface ServerStorage {
   readonly keys: KeyRing;
   /** Absent if the storage is PostgreSQL, because Redis then counts the quotas. */
   readonly quotas?: SavedQuotas;
-  /** True if opening has created the storage and no other process can have used it. */
-  readonly isNew: boolean;
   /** Returns the state of the storage. Throws or rejects if the storage cannot be read. */
   state(): BackendState | Promise<BackendState>;
   close(): Promise<void>;
@@ -28,6 +26,20 @@ export interface Storage extends ServerStorage {
   importRecords(batches: AsyncIterable<readonly ImportedRecord[]>, replace: boolean): Promise<ImportOutcome>;
 }
 
+/** A storage that opening has created. */
+export interface CreatedStorage {
+  /**
+   * Removes it, unless a server runs on it or anything is stored in it. The storage must be closed.
+   */
+  remove(): void;
+}
+
+export interface OpenedStorage<Opened extends ServerStorage> {
+  readonly storage: Opened;
+  /** Absent if the storage existed. */
+  readonly created?: CreatedStorage | undefined;
+}
+
 export type OpenOutcome<Opened extends ServerStorage = Storage> =
-  | { readonly ok: true; readonly storage: Opened }
+  | ({ readonly ok: true } & OpenedStorage<Opened>)
   | { readonly ok: false; readonly message: string };

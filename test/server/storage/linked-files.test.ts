@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict';
 import fs, { mkdirSync, readdirSync, symlinkSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
-import { dirname, join } from 'node:path';
-import { test } from 'node:test';
+import { basename, dirname, join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { openSqliteDatabase } from 'store-orders/sqlite';
 import { lockForServer } from '../../../dist/server/storage/server-lock.js';
-import { discardUnused, openServerSqliteStorage, openSqliteStorage } from '../../../dist/server/storage/sqlite.js';
+import { openServerSqliteStorage, openSqliteStorage } from '../../../dist/server/storage/sqlite.js';
 import { temporaryFile } from '../../support/temporary-file.js';
 import { programIn, startServer } from '../support/program.js';
+
+const ADVICE = 'stop it first, or name another file with --db';
 
 test('a second server cannot use the database file of a running server, even if one of them opens it through a link', async (t) => {
   const { cwd, output, failure } = programIn();
@@ -20,32 +23,53 @@ test('a second server cannot use the database file of a running server, even if 
   for (const name of ['store-orders.db', './store-orders.db', 'elsewhere/link.db', 'way/link.db']) {
     assert.equal(
       await failure(`serve --host 192.0.2.1 --db ${name}`),
-      `cannot open ${name}: another server runs on it; stop it first, or name another file with --db`,
+      `cannot open ${name}: another server runs on it; ${ADVICE}`,
     );
   }
   assert.deepEqual(readdirSync(join(cwd, 'elsewhere')), ['link.db']);
 });
 
-test('of two servers that start on a new file at the same time, the second does not remove the file of the first', (t) => {
-  const file = temporaryFile();
-  const { openSync } = fs;
-  t.after(() => {
-    fs.openSync = openSync;
-    syncBuiltinESMExports();
+/** Runs `meanwhile` when this process has just called `fs[name]` with `file`, the first time. */
+function onceAfter(t: TestContext, name: 'openSync' | 'statSync', file: string, meanwhile: () => void): void {
+  const original = fs[name];
+  let isOver = false;
+  const replacement = new Proxy(original, {
+    apply(target, self, args: readonly unknown[]) {
+      const result = Reflect.apply(target, self, args);
+      if (args[0] === file && !isOver) {
+        isOver = true;
+        meanwhile();
+      }
+      return result;
+    },
   });
-  // The other server locks the database in the moment after this one has created it.
-  fs.openSync = (...args) => {
-    const descriptor = openSync(...args);
-    if (args[0] === file) t.after(lockForServer(file));
-    return descriptor;
-  };
+  t.mock.method(fs, name, replacement);
   syncBuiltinESMExports();
-  const message = `cannot open ${file}: another server runs on it; stop it first, or name another file with --db`;
-  assert.deepEqual(openServerSqliteStorage(file), { ok: false, message });
-  assert.ok(fs.existsSync(file));
+  t.after(syncBuiltinESMExports);
+}
+
+test('of two servers that start on a new file at the same time, one creates it, and the other removes nothing', async (t) => {
+  const file = temporaryFile();
+  const opened: ReturnType<typeof openServerSqliteStorage>[] = [];
+  // The other server starts in the moment after this one has created the lock file.
+  onceAfter(t, 'openSync', `${file}-server`, () => opened.push(openServerSqliteStorage(file)));
+  opened.push(openServerSqliteStorage(file));
+  const [winner, loser] = opened;
+  assert.ok(winner?.ok);
+  assert.deepEqual(loser, { ok: false, message: `cannot open ${file}: another server runs on it; ${ADVICE}` });
+  await winner.storage.close();
+  assert.ok(winner.created, 'the server that has the lock has created the file');
+  winner.created.remove();
+  assert.ok(!readdirSync(dirname(file)).some((name) => name.startsWith(basename(file))));
 });
 
-test('a closed server unlocks its file; temporary files of SQLite are beside the first file; a file is kept if it is unknown whether it is used', async () => {
+test('a server does not lock a file that the previous one has just removed', (t) => {
+  const file = temporaryFile();
+  onceAfter(t, 'statSync', `${file}-server`, () => fs.renameSync(`${file}-server`, `${file}-gone`));
+  assert.equal(lockForServer(file), undefined);
+});
+
+test('a closed server unlocks its file; temporary files of SQLite are beside the first file', async () => {
   delete process.env['SQLITE_TMPDIR'];
   const file = temporaryFile();
   for (const _ of [1, 2]) {
@@ -54,8 +78,27 @@ test('a closed server unlocks its file; temporary files of SQLite are beside the
     await opened.storage.close();
   }
   assert.equal(process.env['SQLITE_TMPDIR'], dirname(file));
-  const opened = openSqliteStorage(temporaryFile(), { create: true });
-  assert.ok(opened.ok);
-  await discardUnused({ ...opened.storage, records: () => assert.fail() });
-  assert.ok(fs.existsSync(opened.storage.name));
 });
+
+for (const [what, use] of [
+  ['a server runs on it', (file) => lockForServer(file)],
+  ['it has an order', (file) => change(file, "INSERT INTO orders (id, status) VALUES (1, 'pending')")],
+  ['it has a key', (file) => change(file, "INSERT INTO keys (id, digest, plan, created_at) VALUES ('', '', '', '')")],
+  ['it is unknown what is in it', (file) => fs.writeFileSync(file, 'Felis catus')],
+] as const satisfies readonly (readonly [string, (file: string) => unknown])[]) {
+  test(`a file that a failed command has created stays if ${what}`, async () => {
+    const file = temporaryFile();
+    const opened = openSqliteStorage(file, { create: true });
+    assert.ok(opened.ok && opened.created);
+    await opened.storage.close();
+    use(file);
+    opened.created.remove();
+    assert.ok(fs.existsSync(file));
+  });
+}
+
+function change(file: string, sql: string): void {
+  const database = openSqliteDatabase(file);
+  database.exec(sql);
+  database.close();
+}
