@@ -2,7 +2,7 @@ import { ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { forEachField, type Reply, withVary } from '../reply.js';
-import { stopReading } from './pipelining.js';
+import { stopReading } from './node-internals.js';
 
 /** A client that reads nothing of a response for this long is disconnected. */
 const SILENT_MS = 120_000;

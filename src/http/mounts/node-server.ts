@@ -1,4 +1,4 @@
-import { type IncomingMessage, type Server, ServerResponse, STATUS_CODES } from 'node:http';
+import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { checkMethods } from '../../check.js';
@@ -6,6 +6,7 @@ import { after } from '../host-call.js';
 import { forEachField, type Reply } from '../reply.js';
 import type { RefusalCode } from '../request.js';
 import type { OrderService } from '../service.js';
+import { acceptUnusual, closeGently, handleEvents, responseInProgress } from './node-internals.js';
 
 interface ClientError extends Error {
   readonly code?: string;
@@ -28,15 +29,10 @@ export function attachTo<S extends Server>(
   clientAddress: (request: IncomingMessage) => string | undefined,
 ): S {
   checkMethods('server', server, ['on', 'emit']);
-  // Node.js reads both options for each new connection, so they can be set on an existing server.
-  Object.assign(server, { requireHostHeader: false, httpAllowHalfOpen: true });
+  acceptUnusual(server);
   server.on('checkExpectation', (request, response) => void server.emit('request', request, response));
   server.on('connect', (request, socket) => {
-    // After a CONNECT request, Node.js no longer handles the events of the socket. A response that
-    // began before still depends on them.
-    socket.on('error', () => {});
-    socket.on('timeout', () => socket.destroy());
-    socket.on('drain', () => responseInProgress(socket)?.emit('drain'));
+    handleEvents(socket);
     answerAndClose(socket, () => service.respond(request, () => clientAddress(request)));
   });
   const closing = new WeakSet<Duplex>();
@@ -76,7 +72,7 @@ function answerAndClose(socket: Duplex, ask: () => Reply | Promise<Reply>): void
  * socket to the next response.
  */
 function closeAfterPending(socket: Duplex, response: ServerResponse | undefined): void {
-  if (response === undefined) socket.end(() => socket.destroy());
+  if (response === undefined) closeGently(socket);
   else response.once('finish', () => closeAfterPending(socket, responseInProgress(socket)));
 }
 
@@ -88,12 +84,6 @@ function codeOf({ code = '', rawPacket, bytesParsed }: ClientError): RefusalCode
   const packet = rawPacket.toString('latin1');
   const line = packet.slice(packet.lastIndexOf('\n', bytesParsed) + 1);
   return REQUEST_LINE.test(line) ? 'method_not_implemented' : 'bad_request';
-}
-
-/** Returns the response in progress, from the private property that Node's own listener reads too. */
-function responseInProgress(socket: Duplex): ServerResponse | undefined {
-  const response: unknown = Reflect.get(socket, '_httpMessage');
-  return response instanceof ServerResponse ? response : undefined;
 }
 
 /** Serialises a reply as an HTTP/1.1 message (RFC 9112 §4 and §5). */

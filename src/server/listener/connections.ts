@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { addressKey } from '../../http/client-address.js';
 import type { Reply } from '../../http/index.js';
 import type { NodeRequest } from '../../http/mounts/node.js';
+import { makeLast } from '../../http/mounts/node-internals.js';
 
 export interface ConnectionLimits {
   /** The maximum number of connections. */
@@ -131,7 +132,7 @@ export function createConnections({ most, mostPerAddress, idleMs }: ConnectionLi
         const { newest } = connection;
         if (newest === undefined || newest.writableFinished) closeUnlessUsed(connection, newest, lingerMs);
         else if (newest.headersSent) newest.once('finish', () => closeUnlessUsed(connection, newest, lingerMs));
-        else newest.shouldKeepAlive = false;
+        else makeLast(newest);
       }
     },
 

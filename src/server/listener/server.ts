@@ -4,6 +4,7 @@ import { checkWholeNumber } from '../../check.js';
 import { createFrontDoor, type FrontDoor } from '../../http/front-door.js';
 import { forwardedAddress, nodeHandler, type OrderServiceOptions } from '../../http/index.js';
 import type { NodeRequest } from '../../http/mounts/node.js';
+import { makeLast } from '../../http/mounts/node-internals.js';
 import { checkServiceOptions, createServiceBehind } from '../../http/service.js';
 import { readDocsFiles } from '../docs/files.js';
 import { connectionLimit } from './connection-limit.js';
@@ -118,7 +119,7 @@ export function createServerBehind(door: FrontDoor, options: OrderServerOptions)
 
   function onRequest(request: IncomingMessage, response: ServerResponse): void {
     connections.recordRequest(request.socket, response);
-    if (drained !== undefined) response.shouldKeepAlive = false;
+    if (drained !== undefined) makeLast(response);
     handler(request, response);
   }
 

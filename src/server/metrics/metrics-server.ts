@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import { type ErrorCode, errorObject } from '../../http/errors.js';
-import { stopReading } from '../../http/mounts/pipelining.js';
+import { stopReading } from '../../http/mounts/node-internals.js';
 
 const SERVER_OPTIONS = { headersTimeout: 5_000, requestTimeout: 5_000, connectionsCheckingInterval: 2_000 };
 const MOST_CONNECTIONS = 4;

@@ -1,0 +1,113 @@
+/**
+ * All that this package uses of `node:http` beyond what its documentation promises. Each function
+ * was checked on Node.js 20.20, 22.23, 24.21 and 26.10, and names the test (in `test/http/mounts`)
+ * that fails where its part of Node.js is missing.
+ */
+import { type Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+
+/**
+ * Makes a server accept requests without Host, and clients that have closed their sending half.
+ * Node.js reads both options for each new connection. Test: `attached.test.ts`, requests before a
+ * FIN, and `REFUSED`.
+ */
+export function acceptUnusual(server: Server): void {
+  Object.assign(server, { requireHostHeader: false, httpAllowHalfOpen: true });
+}
+
+/**
+ * Reports whether a response waits for earlier ones of its connection. HTTP/2 responses and
+ * emulations of node:http never do. Test: `pipelining.test.ts`, seventeen requests.
+ */
+export function isWaiting(response: unknown): response is ServerResponse {
+  return response instanceof ServerResponse && response.socket === null;
+}
+
+/** Calls `start` when no earlier response is left. Test: `pipelining.test.ts`, seventeen requests. */
+export function onTurn(response: ServerResponse, start: () => void): void {
+  response.once('socket', start);
+}
+
+/**
+ * Closes a response that waits, as Node.js closes the response that it is sending. Otherwise a list
+ * that waits would never end, and its store would hold the snapshot forever. Test:
+ * `pipelining.test.ts`, a client that hangs up.
+ */
+export function closeWaiting(response: ServerResponse): void {
+  Reflect.set(response.destroy(), '_closed', true);
+  response.emit('close');
+}
+
+/**
+ * Makes a response that has not begun the last one of its connection. Test: `pipelining.test.ts`,
+ * seventeen requests.
+ */
+export function makeLast(response: ServerResponse): void {
+  response.shouldKeepAlive = false;
+}
+
+/**
+ * Returns the response in progress, from the property that Node's own listener reads too. Test:
+ * `attached.test.ts`, requests before malformed bytes.
+ */
+export function responseInProgress(socket: Duplex): ServerResponse | undefined {
+  const response: unknown = Reflect.get(socket, '_httpMessage');
+  return response instanceof ServerResponse ? response : undefined;
+}
+
+/**
+ * Handles the events of a socket on which Node.js has read a CONNECT. Node.js no longer does, but a
+ * response that began before depends on them. Test: `attached.test.ts`, a list and a CONNECT.
+ */
+export function handleEvents(socket: Duplex): void {
+  socket.on('error', () => {});
+  socket.on('timeout', () => socket.destroy());
+  socket.on('drain', () => responseInProgress(socket)?.emit('drain'));
+}
+
+/** The result of `onIncoming` after which the parser ignores the rest of the bytes that it has. */
+const IGNORE_REST = 2;
+
+/**
+ * Stops reading requests from a connection whose last response is known. Otherwise Node.js would
+ * parse all bytes that it has already read: up to 3,600 requests, which take 20 ms and megabytes.
+ * `onIncoming` is the parser's callback for a request. Node.js resumes the socket after each
+ * response, and calls `destroySoon` after the last. Test: `pipelining.test.ts`, seventeen requests,
+ * and forty requests.
+ */
+export function stopReading(socket: Socket): void {
+  const parser: unknown = Reflect.get(socket, 'parser');
+  if (typeof parser === 'object' && parser !== null) Reflect.set(parser, 'onIncoming', () => IGNORE_REST);
+  socket.on('resume', pause).pause();
+  Object.assign(socket, { destroySoon: () => closeGently(socket) });
+}
+
+function pause(this: Socket): void {
+  this.pause();
+}
+
+/** How long, and how many bytes, a connection reads that will not be answered. */
+const LINGER_MS = 2_000;
+const MAX_LINGER_BYTES = 1_048_576;
+
+/**
+ * Ends a connection, and drops what the client still sends until it ends its side too, for two
+ * seconds and a megabyte at most. If unread bytes were left, the system would reset the connection,
+ * and the client could lose responses that it has not read yet (RFC 9112 §9.6). Node.js reads again
+ * at `resume`, and a listener for `data` takes the bytes away from its parser. Test:
+ * `pipelining.test.ts`, forty requests.
+ */
+export function closeGently(socket: Duplex & { readonly bytesRead?: number }): void {
+  const { bytesRead: alreadyRead = 0 } = socket;
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS);
+  socket.once('close', () => clearTimeout(timer));
+  socket.end();
+  socket.off('resume', pause).pause();
+  socket.once('resume', () => {
+    socket.removeAllListeners('data').on('data', () => {
+      if ((socket.bytesRead ?? 0) - alreadyRead > MAX_LINGER_BYTES) socket.destroy();
+    });
+  });
+  socket.resume();
+}
