@@ -4,8 +4,11 @@ import { setImmediate } from 'node:timers/promises';
 import { forEachField, type Reply, withVary } from '../reply.js';
 import { stopReading } from './node-internals.js';
 
-/** A client that reads nothing of a response for this long is disconnected. */
+/** A response of which a client takes nothing for this long is cut off. */
 const SILENT_MS = 120_000;
+
+/** The most that is written at once, so that a client that reads 20 kB/s takes it in half of that time. */
+const MAX_PART_BYTES = 1_048_576;
 
 /** The common part of HTTP/1 and HTTP/2 responses. */
 interface NodeResponse extends NodeJS.WritableStream {
@@ -17,37 +20,25 @@ interface NodeResponse extends NodeJS.WritableStream {
   getHeader(name: string): unknown;
   setHeader(name: string, value: string): unknown;
   writeHead(status: number, headers?: string[]): unknown;
-  destroy(error: Error): unknown;
+  destroy(error?: Error): unknown;
   end(body?: unknown, encoding?: BufferEncoding | (() => void)): this;
 }
 
-/** Sends a reply, in one write if the body is text. Headers that the host has set are kept. */
+/** Node's own HTTP/1 response on a real connection. */
+type SocketResponse = ServerResponse & { readonly socket: Socket };
+
+/** Sends a reply. Headers that the host has set are kept. */
 export function send(response: NodeResponse, reply: Reply): void | Promise<void> {
-  const { status, headers, body, isAddressOverLimit } = reply;
-  const pieces = typeof body === 'object' && Symbol.asyncIterator in body ? body : undefined;
+  const { status, body, isAddressOverLimit } = reply;
   if (isOver(response)) {
-    // Ends the list, so that the store stops reading it.
-    pieces?.[Symbol.asyncIterator]()
-      .return?.()
-      .then(undefined, () => {});
+    endUnread(body);
     return;
   }
-  if (isAddressOverLimit && isConnected(response)) stopReading(response.socket);
-  writeHead(response, status, withVary(headers, response.getHeader('Vary')));
-  let sent: Promise<void> | undefined;
-  if (pieces !== undefined) {
-    sent = sendInTurns(response, pieces).catch((error: Error) => {
-      response.destroy(error);
-      // An emulation without a connection sends the response only after the handler has ended.
-      response.statusCode = 500;
-    });
-  } else if (typeof body !== 'string') response.end(body);
-  else if (isConnected(response) && !Object.hasOwn(response, 'end')) {
-    endWith(response, body);
-  } else response.end(body, 'latin1');
-  // The operating system has already taken most responses, so they need no timeout.
-  if ((sent !== undefined || response.writableLength > 0) && isConnected(response)) cutIfSilent(response);
-  return sent;
+  const headers = withVary(reply.headers, response.getHeader('Vary'));
+  if (!isConnected(response)) return sendPortably(response, status, headers, body);
+  if (isAddressOverLimit) stopReading(response.socket);
+  const isReplaced = Object.hasOwn(response, 'writeHead') || Object.hasOwn(response, 'end');
+  return (isReplaced ? sendPortably : sendToSocket)(response, status, headers, body);
 }
 
 /** Reports whether the client has hung up, or the host has already responded. */
@@ -56,66 +47,116 @@ export function isOver(response: NodeResponse): boolean {
   return response.destroyed || response.headersSent || ('stream' in response && response.socket === undefined);
 }
 
+/** Ends a list that nobody will read, so that the store stops reading it. */
+function endUnread(body: Reply['body']): void {
+  if (!isPieces(body)) return;
+  const ended = body[Symbol.asyncIterator]().return?.();
+  ended?.then(undefined, () => {});
+}
+
+/** Sends the head in one array, and a text in the same write as the head. */
+function sendToSocket(
+  response: SocketResponse,
+  status: number,
+  headers: string[],
+  body: Reply['body'],
+): void | Promise<void> {
+  response.writeHead(status, headers);
+  if (isPieces(body)) return sendInTurns(response, body);
+  if (typeof body === 'string') {
+    // With `end(body)`, or without the cork, Node.js would append an empty chunk and call `writev`,
+    // and the whole request would take a tenth longer.
+    response.socket.cork();
+    response.write(body, 'latin1');
+    response.socket.uncork();
+    response.end();
+  } else response.end(body);
+  cutIfStalled(response);
+}
+
+/**
+ * Sends the head field by field, for HTTP/2, for emulations of node:http, which misread an array,
+ * and for middleware that has replaced functions of the response, such as on-headers before 1.1.
+ */
+function sendPortably(
+  response: NodeResponse,
+  status: number,
+  headers: string[],
+  body: Reply['body'],
+): void | Promise<void> {
+  forEachField(headers, (name, value) => void response.setHeader(name, value));
+  response.writeHead(status);
+  if (isPieces(body)) return sendInTurns(response, body);
+  if (typeof body === 'string') response.end(body, 'latin1');
+  else response.end(body);
+  cutIfStalled(response);
+}
+
 /**
  * Sends the pieces as fast as the client takes them, one in each pass of the event loop, so that
- * other requests need not wait long. Rejects if the body fails. The `pipeline` of Node.js is not
- * used: it would go on after an HTTP/2 client has hung up, and would end a truncated list in
- * serverless-http with a 200.
+ * other requests need not wait long. If the body fails, the response is destroyed. The `pipeline` of
+ * Node.js is not used: it would go on after an HTTP/2 client has hung up, and would end a truncated
+ * list in serverless-http with a 200.
  */
 async function sendInTurns(response: NodeResponse, pieces: AsyncIterable<Uint8Array>): Promise<void> {
   let isClosed = false;
-  let proceed = () => {};
   function stop(): void {
     isClosed = true;
-    proceed();
   }
-  response.on('drain', () => proceed());
   response.once('close', stop);
   // Without a listener, a write after the host has ended the response would end the process.
   response.on('error', stop);
-  for await (const piece of pieces) {
-    if (isClosed) return;
-    if (response.write(piece) === false) {
-      await new Promise<void>((resolve) => {
-        proceed = resolve;
-      });
+  try {
+    for await (const piece of pieces) {
+      for (const part of partsOf(piece)) {
+        if (isClosed) return;
+        if (response.write(part) === false) await taken(response);
+      }
+      await setImmediate();
     }
-    await setImmediate();
+    response.end();
+    cutIfStalled(response);
+  } catch (error) {
+    response.destroy(error instanceof Error ? error : undefined);
+    // An emulation without a connection sends the response only after the handler has ended.
+    response.statusCode = 500;
   }
-  response.end();
 }
 
-/** Closes the connection if nothing is sent on it for two minutes, or for the host's own timeout. */
-function cutIfSilent(response: ServerResponse): void {
-  if (!response.socket?.timeout) response.setTimeout(SILENT_MS, () => response.destroy());
+function* partsOf(piece: Uint8Array): Generator<Uint8Array, undefined> {
+  for (let start = 0; start < piece.length; start += MAX_PART_BYTES) {
+    yield piece.subarray(start, start + MAX_PART_BYTES);
+  }
+}
+
+/** Watches the last bytes of a response. The system has already taken those of most responses. */
+function cutIfStalled(response: NodeResponse): void {
+  if (response.writableLength > 0 && (isConnected(response) || 'stream' in response)) void taken(response);
 }
 
 /**
- * Sends the head and the body in one `write`. With `end(body)`, or without the cork, Node.js would
- * append an empty chunk and call `writev`, and the whole request would take a tenth longer.
+ * Resolves when the client has taken what was written, or is gone. After two minutes, the response
+ * is cut off. The timeout of the socket does not do this: whatever the client sends restarts it.
  */
-function endWith(response: ServerResponse, body: string): void {
-  const { socket } = response;
-  socket?.cork();
-  response.write(body, 'latin1');
-  socket?.uncork();
-  response.end();
+function taken(response: NodeResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => response.destroy(), SILENT_MS).unref();
+    function settle(): void {
+      clearTimeout(timer);
+      for (const event of SETTLING) response.off(event, settle);
+      resolve();
+    }
+    for (const event of SETTLING) response.on(event, settle);
+  });
+}
+
+const SETTLING = ['drain', 'close', 'error'];
+
+function isPieces(body: Reply['body']): body is AsyncIterable<Uint8Array> {
+  return typeof body === 'object' && Symbol.asyncIterator in body;
 }
 
 /** Reports whether this is an HTTP/1 response on a real connection, not one of an emulation. */
-function isConnected(response: NodeResponse): response is ServerResponse & { readonly socket: Socket } {
+function isConnected(response: NodeResponse): response is SocketResponse {
   return response instanceof ServerResponse && response.socket instanceof Socket;
-}
-
-/**
- * Passes the headers to Node's own `writeHead` in one array. Emulations of node:http misread such
- * an array, and so does middleware that uses on-headers before 1.1.
- */
-function writeHead(response: NodeResponse, status: number, headers: string[]): void {
-  if (!Object.hasOwn(response, 'writeHead') && isConnected(response)) {
-    response.writeHead(status, headers);
-    return;
-  }
-  forEachField(headers, (name, value) => void response.setHeader(name, value));
-  response.writeHead(status);
 }

@@ -38,19 +38,13 @@ const LONG = 300_000;
 /** A list so long that it is still being sent when a reader hangs up after the first bytes. */
 const SHORTER = 60_000;
 
-test('a reader that stalls is dropped after 120 s, or after the server.timeout that the host has set', async (t) => {
+test('a reader that stalls is dropped after the server.timeout that the host has set', async (t) => {
   const { server, port, sockets } = await start(t, LONG);
-  for (const ms of [undefined, 200]) {
-    if (ms !== undefined) server.timeout = ms;
-    const reader = open(port, HEAD).pause();
-    t.after(() => reader.destroy());
-    await once(server, 'connection');
-    const [socket = assert.fail()] = sockets;
-    await until(() => socket.writableLength > 0, 60_000);
-    assert.equal(socket.timeout, ms ?? 120_000);
-    if (ms === undefined) reader.destroy();
-    await until(() => sockets.size === 0);
-  }
+  server.timeout = 200;
+  const reader = open(port, HEAD).pause();
+  t.after(() => reader.destroy());
+  await once(server, 'connection');
+  await until(() => sockets.size === 0);
 });
 
 test('a reader that reads 20 kB/s is not dropped, and the server keeps no more than a megabyte for it', async (t) => {
