@@ -38,8 +38,9 @@ export interface OrderServer extends Server {
   /**
    * Stops accepting connections. Responds to requests that have arrived or are on their way, with
    * `Connection: close`. A connection without a request is closed after half a second. Resolves
-   * when all connections are closed. Connections that are still open after `graceMs` (default
-   * 6,000) are cut off. A second call waits for the first.
+   * when all connections are closed and all calls to the store have settled. After `graceMs`
+   * (default 6,000), it cuts off the connections that are still open, and waits for no call. A
+   * second call waits for the first.
    */
   drain(graceMs?: number): Promise<void>;
 }
@@ -136,13 +137,19 @@ export function createServerBehind(door: FrontDoor, options: OrderServerOptions)
     // The `close` of node:http would also destroy connections whose response is complete but not
     // sent.
     NetServer.prototype.close.call(server);
-    const cutOff = setTimeout(connections.destroyAll, graceMs);
     connections.closeAll(LINGER_MS);
+    await new Promise<void>((resolve) => {
+      const cutOff = setTimeout(resolve, graceMs);
+      // A call to the store can outlast the connection of its client, and may never settle.
+      void closed.then(orders.close).then(() => {
+        clearTimeout(cutOff);
+        resolve();
+      });
+    });
+    connections.destroyAll();
     await closed;
     // Stops node:http's check for slow connections. All connections are already closed.
     server.close();
-    clearTimeout(cutOff);
-    await orders.close();
   }
 
   return Object.assign(server, {

@@ -5,6 +5,7 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { createMemoryOrderStore, PLANS } from 'store-orders';
 import { assertError, rateLimitOf } from '../../http/support/answer.js';
 import { exchange, open, readAll, readText } from '../../http/support/raw-socket.js';
+import { fakeStore } from '../../support/fake-store.js';
 import { createDeferred, until } from '../../support/until.js';
 import { KEYED } from './support/client.js';
 import { listen } from './support/order-server.js';
@@ -147,18 +148,31 @@ test('a draining server sends all of a long response, however slowly the client 
   await drained;
 });
 
-test('after a grace period, a draining server closes connections without a complete request or a reply, and waits for what its requests have begun', async (t) => {
+test('a draining server waits for what its requests have begun, even if their clients have hung up', async (t) => {
   const lookUp = createDeferred<undefined>();
   const { server, port } = await listen(t, { authenticate: () => lookUp.promise });
-  const stuck = [HEAD, KEYED].map((sent) => readText(open(port, sent)));
+  const socket = open(port, KEYED);
   await once(server, 'request');
+  socket.resetAndDestroy();
   const events: string[] = [];
-  const drained = server.drain(100).then(() => events.push('drained'));
-  assert.deepEqual(await Promise.all(stuck), ['', '']);
+  const drained = server.drain(60_000).then(() => events.push('drained'));
+  await once(server, 'close');
   await sleep(20);
   lookUp.resolve(void events.push('looked up'));
   await drained;
   assert.deepEqual(events, ['looked up', 'drained']);
+});
+
+test('after a grace period, a draining server closes connections without a complete request or a reply, and waits for no store that never settles', async (t) => {
+  const never = new Promise<never>(() => {});
+  const pages = { [Symbol.asyncIterator]: () => ({ next: () => never }) };
+  for (const list of [() => never, () => pages]) {
+    const { server, port } = await listen(t, { store: fakeStore({ list }) });
+    const stuck = [HEAD, KEYED].map((sent) => readText(open(port, sent)));
+    await once(server, 'request');
+    await server.drain(100);
+    assert.deepEqual(await Promise.all(stuck), ['', '']);
+  }
 });
 
 test('a server that trusts no proxy warns once about X-Forwarded-For; a server that trusts a proxy never warns', async (t) => {
