@@ -50,7 +50,10 @@ export interface TestService {
   exhaust(apiKey: string): void;
   /** Bans the key for this many milliseconds. Default: one minute. */
   ban(apiKey: string, ms?: number): void;
-  /** Returns the decision that the key would get now, without taking a token. */
+  /**
+   * Returns the decision on the key's next request, without taking a token: whether it is allowed, and
+   * what its response would announce.
+   */
   quota(apiKey: string): Decision;
 }
 
@@ -102,11 +105,6 @@ export function createTestService(options: TestServiceOptions = {}): TestService
     return principal;
   }
 
-  function quota(apiKey: string): Decision {
-    const { id, plan } = principalOf(apiKey);
-    return limiter.peek(id, plan, 0);
-  }
-
   return {
     url: `http://orders.test${options.basePath ?? '/v1'}`,
     ...transports,
@@ -119,10 +117,13 @@ export function createTestService(options: TestServiceOptions = {}): TestService
       faults.push(...next);
     },
     issueKey,
-    quota,
+    quota(apiKey) {
+      const { id, plan } = principalOf(apiKey);
+      return limiter.peek(id, plan);
+    },
     exhaust(apiKey) {
       const { id, plan } = principalOf(apiKey);
-      limiter.take(id, plan, quota(apiKey).inForce.remaining);
+      limiter.take(id, plan, limiter.peek(id, plan, 0).inForce.remaining);
     },
     ban: (apiKey, ms = 60_000) => limiter.ban(principalOf(apiKey).id, ms),
   };

@@ -22,6 +22,7 @@ for (const way of ['its fetch', 'its own HTTP server'] as const) {
         ({ fetch } = globalThis);
       }
       const headers = { Authorization: `Bearer ${service.apiKey}` };
+      /** What remains after the next request. */
       const remaining = () => service.quota(service.apiKey).inForce.remaining;
       return {
         ...service,
@@ -53,7 +54,7 @@ for (const way of ['its fetch', 'its own HTTP server'] as const) {
       );
       assert.equal(answers[0]?.headers.get('Retry-After'), '1');
       assert.match((await answers[1]?.text()) ?? '', /"code":"internal_error"/);
-      assert.equal(remaining(), 54, 'failed requests are charged too');
+      assert.equal(remaining(), 53, 'failed requests are charged too');
       const left = [answers[2], answers[7]].map((answer) => Number(answer?.headers.get('X-RateLimit-Remaining')));
       assert.deepEqual(left, [599, 598], 'the address is charged too');
       assert.equal(store.get(1n)?.status, 'cancelled');

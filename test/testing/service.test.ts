@@ -21,8 +21,29 @@ test('each key has its own quota, whose size depends on the plan of the key', as
   for (const key of keys) await fetch(`${url}/store/orders`, authorized(key));
   assert.deepEqual(
     keys.map((key) => quota(key).inForce.remaining),
-    [299, 59, 999],
+    [298, 58, 998],
+    'the next request takes a token too',
   );
+});
+
+test('quota is the decision that the next request gets: allowed, refused or banned, with the same limits', async () => {
+  const { url, fetch, apiKey, quota, exhaust, ban, clock } = createTestService();
+  const expected: [status: number, verdict: string, retryAfter: string | null, act: () => void][] = [
+    [200, 'within_quota', null, () => {}],
+    [429, 'over_quota', '60', () => exhaust(apiKey)],
+    [200, 'within_quota', null, () => clock.advance(60_000)],
+    [429, 'banned', '5', () => ban(apiKey, 5_000)],
+  ];
+  for (const [status, verdict, retryAfter, act] of expected) {
+    act();
+    const decision = quota(apiKey);
+    const response = await fetch(`${url}/store/orders`, authorized(apiKey));
+    const { headers } = response;
+    assert.deepEqual([decision.verdict, decision.allowed, response.status], [verdict, status === 200, status]);
+    assert.equal(headers.get('X-RateLimit-Remaining'), `${decision.inForce.remaining}`);
+    assert.equal(headers.get('Retry-After'), retryAfter);
+    assert.equal(decision.retryAfterMs, Number(retryAfter) * 1_000);
+  }
 });
 
 test('an exhausted key gets a 429 for its next request, and a 200 after the announced wait', async () => {
