@@ -18,13 +18,14 @@ test('createKeyAuthenticator finds the principal of a known key, and none for a 
   }
 });
 
+const NO_OBJECT = 'keys: expected an object that maps each API key to a principal';
 const INVALID_KEY =
   'expected an API key of letters, digits and "-._~+/", perhaps with "=" at its end, and not "undefined"';
 const INVALID_PRINCIPAL = 'expected a principal with a plan, and with an id that is not the API key itself';
 
 test('an error names an invalid key or principal by its position, and never repeats a key', () => {
   const rows: readonly (readonly [keys: unknown, message: string])[] = [
-    [null, 'keys: expected an object that maps each API key to a principal'],
+    ...[null, new Map([['sesame', ann]]), ['sesame']].map((keys) => [keys, NO_OBJECT] as const),
     [{ '': ann }, `keys: entry 1: ${INVALID_KEY}`],
     [{ ok: shop, 'se cret': ann }, `keys: entry 2: ${INVALID_KEY}`],
     // The key comes from an environment variable that is not set.
