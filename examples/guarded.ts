@@ -23,6 +23,19 @@ app.get('/v1/pets/:petId', (request, response) => {
   for (const [name, value] of announced) response.set(name, value);
   response.json({ id: Number(request.params.petId), name: 'Rex', seenBy: principalOf(request)?.id });
 });
+
+// Tells a client its quota. The request itself takes a token, and `peek` takes none.
+app.use('/v1/quota', nodeGuard(createGuard({ limiter, authenticate })));
+app.get('/v1/quota', (request, response) => {
+  const principal = principalOf(request);
+  if (principal === undefined) throw new Error('the guard has not admitted this request');
+  const { windows, utcOffsetMs } = limiter.peek(principal.id, principal.plan, 0);
+  response.json(
+    windows.map(({ policy: { name, quota }, remaining, resetAtMs }) => {
+      return { name, quota, remaining, resetAt: new Date(resetAtMs + utcOffsetMs) };
+    }),
+  );
+});
 app.get('/', (_request, response) => {
   response.type('text').send('the host\n');
 });

@@ -1,12 +1,21 @@
 /**
  * Shows how to create plans of your own: with agreed quotas, with other windows and with other ban
- * policies.
+ * policies. And how to try limits out before they refuse anyone.
  *
  *     node --import tsx --test examples/limits.test.ts
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createPlan, perDay, perMinute } from 'store-orders/limiter';
+import { createMemoryOrderStore, createOrderService } from 'store-orders';
+import {
+  createMemoryLimiter,
+  createPlan,
+  type Decision,
+  PLANS,
+  perDay,
+  perMinute,
+  type RateLimiter,
+} from 'store-orders/limiter';
 import { createTestService } from 'store-orders/testing';
 
 const answers = async (plan: ReturnType<typeof createPlan>, requests: number): Promise<number[]> => {
@@ -35,4 +44,30 @@ test('a plan can ban an API key after the first refused request', async () => {
   assert.match(await ask(), /rate_limit_exceeded/);
   clock.advance(1);
   assert.match(await ask(), /api_key_banned/);
+});
+
+/** Counts like `limiter` and reports what it would refuse, but refuses nothing. */
+function onTrial(limiter: RateLimiter, report: (refusal: Decision) => void): RateLimiter {
+  return {
+    async take(key, plan, cost) {
+      const decision = await limiter.take(key, plan, cost);
+      if (!decision.allowed) report(decision);
+      return Object.create(decision, { allowed: { value: true } });
+    },
+  };
+}
+
+test('limits on trial report which keys they would refuse and why, and every request passes', async () => {
+  const reported: string[] = [];
+  const service = createOrderService({
+    store: createMemoryOrderStore(),
+    limiter: onTrial(createMemoryLimiter(), ({ key, verdict }) => reported.push(`${key} ${verdict}`)),
+    authenticate: () => ({ id: 'customer-1', plan: PLANS.free }),
+  });
+  const rawHeaders = ['Authorization', 'Bearer sesame'];
+  for (let n = 0; n < 61; n++) {
+    const { status } = await service.respond({ method: 'GET', url: '/v1/store/orders', rawHeaders });
+    assert.equal(status, 200);
+  }
+  assert.deepEqual(reported, ['customer-1 over_quota']);
 });

@@ -98,6 +98,11 @@ test('examples/guarded.ts charges requests for animals and for orders to one quo
   const list = await fetch(`${origin}/v1/store/orders`, { headers });
   assert.equal(list.headers.get('X-RateLimit-Remaining'), '58');
   assert.equal((await fetch(`${origin}/v1/pets/7`)).status, 401);
+  const quota = await fetch(`${origin}/v1/quota`, { headers });
+  const [{ resetAt, ...minute }, day] = await quota.json();
+  assert.deepEqual(minute, { name: 'minute', quota: 60, remaining: 57 });
+  assert.equal(Math.ceil(Date.parse(resetAt) / 1_000), Number(quota.headers.get('X-RateLimit-Reset')));
+  assert.equal(day.remaining, 997);
 });
 
 test('examples/postgres.ts lists and cancels the orders in its own table', { skip: missingEngine }, async (t) => {
