@@ -85,7 +85,10 @@ export interface WindowState {
   readonly policy: QuotaPolicy;
   /** The number of whole tokens left. */
   readonly remaining: number;
-  /** The instant when the bucket is full again. */
+  /**
+   * The instant when the bucket is full again. If it is full now, the end of a window that begins now,
+   * or with continuous refill the present instant.
+   */
   readonly resetAtMs: number;
   /**
    * The first instant when more than `remaining` tokens can be taken. With interval refill, this is

@@ -37,7 +37,8 @@ export interface BanPolicy {
   /**
    * Refusals within this time after the first refusal are forgiven, because the requests may have
    * been sent before the client received the first 429. At most `10 × after` refusals in a row are
-   * forgiven, or as many as the smallest quota of the plan if that is more.
+   * forgiven, or as many as the smallest quota of the plan if that is more. With 0, the refusals in
+   * the same millisecond are forgiven.
    *
    * A client that waits as long as `Retry-After` says is never banned if it has at most `after`
    * requests in flight, or if its round trip is shorter than this time and it has no more requests
@@ -73,7 +74,9 @@ export interface PlanOptions {
   readonly name: string;
   /**
    * From 1 to 32 policies. The memory limiter is fastest with one or two windows of interval refill.
-   * With a third window, or with continuous refill, a decision takes 5 to 10 times as long.
+   * With a third window, a decision takes 5 to 20 times as long, because the state of each key is then
+   * an object: 2 µs instead of 0.3 with 1,000 keys in random order, and 6 instead of 0.35 with 20,000.
+   * Continuous refill costs nearly as much.
    */
   readonly policies: readonly QuotaPolicyOptions[];
   /** Each field has a default. `false` disables bans, and is the default for addresses. */

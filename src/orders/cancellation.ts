@@ -1,8 +1,8 @@
 export const ORDER_STATUSES = ['pending', 'shipped', 'cancelled'] as const;
 
 /**
- * `pending`, `shipped`, `cancelled`, or another status that only the embedding program uses. An
- * order with such another status can be neither cancelled nor shipped.
+ * `pending`, `shipped`, `cancelled`, or another lower-case word that only the embedding program uses.
+ * An order with such another status can be neither cancelled nor shipped.
  */
 export type OrderStatus = (typeof ORDER_STATUSES)[number] | (string & {});
 

@@ -14,7 +14,10 @@ import { type PackedPlan, packPlan } from './packed-plan.js';
  */
 export interface MemoryLimiter extends RateLimiter {
   take(key: string, plan: Plan, cost?: number): Decision;
-  /** Returns what `take` would decide now. Changes nothing. */
+  /**
+   * Returns what `take` would decide now, with the windows as they would be after the request. With a
+   * cost of 0, they are as they are now. Changes nothing.
+   */
   peek(key: string, plan: Plan, cost?: number): Decision;
   /** Removes the stored state of a key. Its buckets are then full, and it is not banned. */
   reset(key: string): void;

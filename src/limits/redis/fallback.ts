@@ -9,9 +9,10 @@ import { createCircuitBreaker } from './circuit-breaker.js';
 import type { SharedLimiter } from './shared-limiter.js';
 
 /**
- * How requests are decided. `shared`: the server decides for all processes. `local`: this process
- * applies the plan's quotas to the requests that it receives itself. `open`: no request is counted
- * or refused. `closed`: no request is decided, and clients receive a 503.
+ * How requests with a key are decided. `shared`: the server decides for all processes. `local`: this
+ * process applies the plan's quotas to the requests that it receives itself. `open`: no key is
+ * counted or refused, and no ban of the server holds. `closed`: no key is decided, and its client
+ * receives a 503. In every mode, this process counts requests without a valid key by their address.
  */
 export type LimiterMode = 'shared' | 'local' | 'open' | 'closed';
 

@@ -16,11 +16,15 @@ export type { LimiterMode, SendCommand };
  * need the server reject.
  */
 export interface RedisLimiter extends RateLimiter {
-  /** Returns what `take` would decide now. Changes nothing. */
+  /**
+   * Returns what `take` would decide now, with the windows as they would be after the request. With a
+   * cost of 0, they are as they are now. Changes nothing.
+   */
   peek(key: string, plan: Plan, cost?: number): Decision | Promise<Decision>;
   /**
    * Forgets the key: its buckets are full again and it is not banned. Other processes may still
-   * refuse the key for up to a second.
+   * refuse the key for up to a second. A ban that began in another process during an outage holds
+   * there to its end.
    */
   reset(key: string): Promise<void>;
   /**
@@ -30,7 +34,7 @@ export interface RedisLimiter extends RateLimiter {
   ban(key: string, ms: number): Promise<void>;
   /**
    * Ends the ban of a key and forgets its earlier bans. Other processes may still refuse the key
-   * for up to a second.
+   * for up to a second. A ban that began in another process during an outage holds there to its end.
    */
   unban(key: string): Promise<void>;
   /**
@@ -43,7 +47,8 @@ export interface RedisLimiter extends RateLimiter {
 export interface RedisLimiterOptions {
   /**
    * Sends a command to the server through a client of your choice, for example
-   * `(command) => ioredis.call(...command)` or `(command) => redis.sendCommand(command)`.
+   * `(command) => ioredis.call(...command)`, `(command) => redis.sendCommand(command)`, or for Valkey
+   * GLIDE `(command) => client.customCommand(command)`.
    */
   readonly send: SendCommand;
   /** Prefix of the names of the limiter's keys in the server. Default: `store-orders:`. */
@@ -74,8 +79,9 @@ export interface RedisLimiterOptions {
    */
   readonly maxAddresses?: number | undefined;
   /**
-   * A clock for tests. Default: the server's clock, so that all processes have the same time. With
-   * any other clock, keys never expire in the server.
+   * A clock for tests, or for a server that forbids the command `TIME` in scripts. Default: the
+   * server's clock, so that all processes have the same time. With any other clock, the system times
+   * of the processes must agree, and keys never expire in the server.
    */
   readonly clock?: Clock | undefined;
 }

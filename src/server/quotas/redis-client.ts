@@ -59,7 +59,8 @@ function replyCode(error: unknown): string | undefined {
   return messageOf(error).split(' ', 1)[0];
 }
 
-const ONE_OF_A_CLUSTER = 'this server is part of a cluster; name several of its nodes, separated by commas';
+const ONE_OF_A_CLUSTER =
+  'this server is part of a cluster; name several of its nodes, or one name twice, separated by commas';
 
 /** The part of ioredis that the program uses. */
 interface Client {

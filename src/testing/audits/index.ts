@@ -7,7 +7,9 @@ import { routeClauses } from './routes.js';
 /**
  * Returns one audit for each clause of the specification. Run them one after the other. With
  * `store` they change orders, and with `issueKey` they add keys, so run them only against a test
- * system.
+ * system. Fields of `target` that no audit uses are allowed, because a `TestService` has some. So a
+ * misspelt `issueKey`, `store` or `clock` is not reported, but the audits that need it have a `skip`.
+ * Throws a TypeError if `url` or `apiKey` is not a string.
  */
 export function serviceAudits(target: AuditTarget): Audit[] {
   for (const name of ['url', 'apiKey'] as const) {
