@@ -1,4 +1,5 @@
 import { type OrderId, parseOrderId } from '../orders/index.js';
+import { BASE_PATH, BASE_PATH_EXPECTED } from './base-path.js';
 import { type OperationName, operationsAt } from './operations.js';
 import { type Outcome, refusal } from './reply.js';
 import { ABSOLUTE, type ReadRequest } from './request.js';
@@ -30,11 +31,8 @@ const STANDARD_METHODS = 'GET HEAD POST PUT DELETE CONNECT OPTIONS TRACE PATCH'.
 
 /** Throws a TypeError that names the option, unless the base path is valid. */
 export function checkBasePath(basePath: string): void {
-  if (typeof basePath !== 'string' || !/^(?:\/(?!\.\.?(?:\/|$))[A-Za-z0-9._~!$&'()*+,;=:@-]+)*$/.test(basePath)) {
-    throw new TypeError(
-      'basePath: expected "" or a path such as "/v1", with a slash before each segment and none after the last',
-    );
-  }
+  if (typeof basePath === 'string' && BASE_PATH.test(basePath)) return;
+  throw new TypeError(`basePath: ${BASE_PATH_EXPECTED}`);
 }
 
 /**

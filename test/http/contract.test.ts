@@ -140,7 +140,7 @@ for (const way of WAYS) {
 test('createOrderService throws an error for an invalid base path', () => {
   const message =
     'basePath: expected "" or a path such as "/v1", with a slash before each segment and none after the last';
-  for (const basePath of ['/v1/', 'v1', '/a b', '//', '/.', '/a/../b']) {
+  for (const basePath of ['/v1/', 'v1', '/a b', '//', '/.', '/a/../b', "/a'b", '/a&b']) {
     assert.throws(() => createShop({ basePath }), { name: 'TypeError', message });
   }
 });

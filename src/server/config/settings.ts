@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { BASE_PATH, BASE_PATH_EXPECTED } from '../../http/base-path.js';
 import { isOrigin, isPostgresUrl, parseRedisUrl, type RedisAddress } from './urls.js';
 
 /** How a setting is written on the command line and in the environment. */
@@ -50,8 +51,6 @@ function matchingText(pattern: RegExp, expected: string) {
   return v.pipe(v.string(expected), v.regex(pattern, expected));
 }
 
-const PATH = /^(?:\/(?!\.\.?(?:\/|$))[A-Za-z0-9._~-]+)*$/;
-const PATH_EXPECTED = 'expected a path such as /v1, without a trailing slash and without . and .. segments';
 const FILE_EXPECTED = 'expected a file name or :memory:; for a PostgreSQL database use --database-url';
 /**
  * Matches the path of a unix socket, which must contain a slash, so that a mistyped number is not
@@ -146,7 +145,7 @@ export const settingsSchema = v.object({
     '--base-path PATH',
     'STORE_ORDERS_BASE_PATH',
     'path before /store/orders, such as /v1',
-    v.optional(matchingText(PATH, PATH_EXPECTED), '/v1'),
+    v.optional(matchingText(BASE_PATH, BASE_PATH_EXPECTED), '/v1'),
   ),
   trustProxy: countSetting(
     '--trust-proxy N',

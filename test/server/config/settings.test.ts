@@ -19,7 +19,7 @@ const REDIS_URL = `expected a URL such as redis://user:password@host:6379, ${PAS
 const PORT =
   'expected a whole number from 0 to 65535, or the path of a unix socket such as ./shop.sock, of at most 103 bytes';
 const FILE = 'expected a file name or :memory:; for a PostgreSQL database use --database-url';
-const PATH = 'expected a path such as /v1, without a trailing slash and without . and .. segments';
+const PATH = 'expected "" or a path such as "/v1", with a slash before each segment and none after the last';
 const ORIGIN = 'expected * or an origin without a path, such as https://shop.example';
 const WORKERS = 'more than one worker needs PostgreSQL and Redis; name them with --database-url and --redis-url';
 const COUNT = 'expected a whole number from';
@@ -125,7 +125,7 @@ workers                   1                                    default
 db                        variable#1.db                        STORE_ORDERS_DB
 databaseUrl                                                    default
 redisUrl                                                       default
-basePath                  /flag-0.9_~                          --base-path
+basePath                  /flag@0.9_~                          --base-path
 trustProxy                3                                    STORE_ORDERS_TRUST_PROXY
 maxConnectionsPerAddress  1024                                 default
 sample                    false                                STORE_ORDERS_SAMPLE
@@ -159,7 +159,7 @@ test('options override variables, variables override the settings file, and "con
     STORE_ORDERS_TRUST_PROXY: '3',
   };
   const { output, json } = programIn({ cwd, env });
-  assert.equal(await output('config print --base-path /flag-0.9_~'), TABLE);
+  assert.equal(await output('config print --base-path /flag@0.9_~'), TABLE);
   const { trustProxy, corsOrigin, databaseUrl } = Object(await json('config print'));
   assert.deepEqual(trustProxy, { value: 3, from: 'STORE_ORDERS_TRUST_PROXY' });
   assert.deepEqual(corsOrigin, { value: 'https://a.example,https://b.example', from: 'STORE_ORDERS_CORS_ORIGIN' });
