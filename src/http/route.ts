@@ -1,6 +1,5 @@
 import { type OrderId, parseOrderId } from '../orders/index.js';
-import { BASE_PATH, BASE_PATH_EXPECTED } from './base-path.js';
-import { type OperationName, operationsAt } from './operations.js';
+import { BASE_PATH, BASE_PATH_EXPECTED, type OperationName, operationsAt } from './operations.js';
 import { type Outcome, refusal } from './reply.js';
 import { ABSOLUTE, type ReadRequest } from './request.js';
 

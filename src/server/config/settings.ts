@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { BASE_PATH, BASE_PATH_EXPECTED } from '../../http/base-path.js';
+import { BASE_PATH, BASE_PATH_EXPECTED } from '../../http/operations.js';
 import { isOrigin, isPostgresUrl, parseRedisUrl, type RedisAddress } from './urls.js';
 
 /** How a setting is written on the command line and in the environment. */
