@@ -36,7 +36,8 @@ export function withCopy(file: string, target: string, work: (copy: string) => C
         throw isSourceFailure(error) ? error : failureOf(error, target, 'write');
       }
     });
-    withUnmigratedFile(copy, (opened) => checkContents(opened, file), file);
+    // What is wrong in the copy is wrong in the file, but only the copy's disk can fail here.
+    withUnmigratedFile(copy, (opened) => checkContents(opened, file), target);
     // SQLite does not promise that VACUUM INTO syncs its file.
     fsyncFile(copy, 'r+');
     return work(copy);

@@ -51,6 +51,11 @@ test('on a full disk, a command reports the disk or the copy, and leaves no copy
     /^cannot write copy\.db: the disk failed .+/,
   );
   assert.deepEqual(readdirSync(cwd), ['store-orders.db']);
+  const fixed =
+    'import crypto from "node:crypto"; crypto.randomInt = () => 0; process.getBuiltinModule("module").syncBuiltinESMExports()';
+  const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(fixed)}` };
+  const copy = failingProgram(cwd, 'pread64', 'EIO', join(cwd, 'copy.db.00000000.partial'), env);
+  assert.match(await copy.failure('db backup copy.db'), /^cannot (?:read|write) copy\.db: /);
   const full = 'store-orders.db: the disk is full; free some space';
   // Too full for the index of the log, the file -shm.
   assert.equal(await withFilesUpTo(cwd, 8).failure('db backup copy.db'), `cannot read ${full}`);

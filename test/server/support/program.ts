@@ -105,10 +105,10 @@ export async function programWithOrders(count: number): Promise<Program> {
 }
 
 /** Makes system calls of the program fail, by strace. If a file is given, only its calls fail. */
-export function failingProgram(cwd: string, calls: string, error: string, file?: string): Program {
+export function failingProgram(cwd: string, calls: string, error: string, file?: string, env = {}): Program {
   const path = file === undefined ? [] : ['-P', file];
   const options = ['-f', '-o', '/dev/null', ...path, '-e', `trace=${calls}`, '-e', `inject=${calls}:error=${error}`];
-  return programIn({ cwd, under: ['strace', ...options] });
+  return programIn({ cwd, env, under: ['strace', ...options] });
 }
 
 /** Runs a command with `--json` and returns its parsed output. Fails unless it exits with 0. */
