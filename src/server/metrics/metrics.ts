@@ -20,7 +20,12 @@ export interface Metrics {
   count(message: ReplyMessage): void;
   /** Serialises the metrics in the text format of Prometheus. */
   serialize(): Promise<string>;
+  /** Reads the metrics for {@link createTotals} in another process. */
+  read(): Promise<Reading>;
 }
+
+/** The metrics of one process at one time, as plain data. */
+export type Reading = Awaited<ReturnType<typeof register.getMetricsAsJSON>>;
 
 /**
  * Creates the metrics of this process. `limiterMode` returns the mode of the Redis limiter. It is
@@ -73,8 +78,6 @@ export function createMetrics(backends: Backends, limiterMode?: () => LimiterMod
   }
 
   subscribe(COMMIT_CHANNEL, (message) => writes.observe(Number(Reflect.get(Object(message), 'writes'))));
-  // In a worker, the registry sends the metrics whenever the primary asks for them.
-  new AggregatorRegistry();
   return {
     count({ operation = 'none', status, code = '', error, durationMs, plan }) {
       requests.inc({ operation, status, code });
@@ -83,11 +86,31 @@ export function createMetrics(backends: Backends, limiterMode?: () => LimiterMod
       if (status === 429) refusals.inc({ plan, code });
     },
     serialize: () => register.metrics(),
+    read: () => register.getMetricsAsJSON(),
   };
 }
 
-/** Returns a function that collects the metrics of all workers, and adds them up. */
-export function collectFromWorkers(): () => Promise<string> {
-  const registry = new AggregatorRegistry();
-  return () => registry.clusterMetrics();
+/** The sum of the metrics of several processes. */
+export interface Totals {
+  /** Replaces what is known of a process. */
+  set(processId: number, reading: Reading): void;
+  /** Keeps the counts of a process that has ended, so that no sum falls, and forgets the rest. */
+  end(processId: number): void;
+  serialize(): Promise<string>;
+}
+
+export function createTotals(): Totals {
+  const readings = new Map<number, Reading>();
+  let ended: Promise<Reading> = Promise.resolve([]);
+  return {
+    set: (processId, reading) => void readings.set(processId, reading),
+
+    end(processId) {
+      const counts = readings.get(processId)?.filter(({ type }) => ['counter', 'histogram'].includes(`${type}`)) ?? [];
+      readings.delete(processId);
+      ended = ended.then((before) => AggregatorRegistry.aggregate([before, counts]).getMetricsAsJSON());
+    },
+
+    serialize: async () => AggregatorRegistry.aggregate([...readings.values(), await ended]).metrics(),
+  };
 }

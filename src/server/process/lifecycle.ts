@@ -1,6 +1,7 @@
 import cluster from 'node:cluster';
 import { WORKER_VARIABLE } from '../config/read-settings.js';
 import type { Log, LogFields } from '../log/log.js';
+import type { Reading } from '../metrics/metrics.js';
 import { firstSignal, SIGNALS } from './signals.js';
 
 /** What starts and stops a server: signals, or the primary process of its workers. */
@@ -8,6 +9,8 @@ export interface Lifecycle {
   /** The number of this worker, starting with 1. Absent if this process is the only one. */
   readonly worker?: number;
   report(event: 'listening' | 'stopping' | 'stopped', fields?: LogFields): void;
+  /** Sends what `read` returns to the primary process whenever it asks. Absent without workers. */
+  shareMetrics?(read: () => Promise<Reading>): void;
   /** Calls `listener` when the server should stop, with the reason. */
   onStop(listener: (reason: LogFields) => void): void;
 }
@@ -17,8 +20,16 @@ export function processLifecycle(log: Log): Lifecycle {
   return { report: log.event, onStop: async (listener) => listener({ signal: await firstSignal() }) };
 }
 
-/** The messages from a worker to its primary. The primary sends only `drain` to a worker. */
-export type WorkerMessage = { readonly listening: LogFields } | { readonly failed: string };
+/** The messages from a worker to its primary, which sends `drain` and `metrics` to a worker. */
+export type WorkerMessage =
+  | { readonly listening: LogFields }
+  | { readonly failed: string }
+  | { readonly metrics: Reading };
+
+export function isWorkerMessage(message: unknown): message is WorkerMessage {
+  const names = ['listening', 'failed', 'metrics'];
+  return typeof message === 'object' && message !== null && names.some((name) => name in message);
+}
 
 /** A worker: one of several processes that serve under a primary. */
 export interface WorkerLifecycle extends Lifecycle {
@@ -49,6 +60,11 @@ export function workerLifecycle(
     worker: number,
     report(event, fields = {}) {
       if (event === 'listening') send({ listening: fields });
+    },
+    shareMetrics(read) {
+      worker.on('message', async (message: unknown) => {
+        if (message === 'metrics') send({ metrics: await read() });
+      });
     },
     onStop(listener) {
       worker.on('message', (message: unknown) => {

@@ -5,9 +5,10 @@ import { type CommandResult, failed } from '../command-result.js';
 import { WORKER_VARIABLE } from '../config/read-settings.js';
 import type { Settings } from '../config/settings.js';
 import type { Log, LogFields } from '../log/log.js';
-import type { WorkerMessage } from './lifecycle.js';
+import { isWorkerMessage } from './lifecycle.js';
 import { listenForMetrics, loadMetrics } from './metrics-port.js';
 import { firstSignal } from './signals.js';
+import { collectMetrics } from './worker-metrics.js';
 
 /** The shortest time between two starts of a worker. */
 const RESTART_MS = 1_000;
@@ -57,7 +58,7 @@ export async function runPrimary({ workers: count, host, metricsPort }: Settings
     const listening = await first.listening;
     const workers = [first, ...Array.from({ length: count - 1 }, (_, index) => start(index + 2))];
     await Promise.all(workers.map((worker) => worker.listening));
-    const metricsPage = metrics && (await listenForMetrics(metrics.collectFromWorkers(), host, metricsPort));
+    const metricsPage = metrics && (await listenForMetrics(collectMetrics(metrics.createTotals()), host, metricsPort));
     const signal = firstSignal(killAll);
     for (const worker of workers) void keepRunning(worker);
     log.event('listening', { ...listening, metrics: metricsPage?.url, workers: count });
@@ -101,7 +102,8 @@ function startWorker(number: number): RunningWorker {
   const listening = new Promise<LogFields>((resolve, reject) => {
     worker.on('message', (message: unknown) => {
       if (!isWorkerMessage(message)) return;
-      if ('failed' in message) return reject(new Error(message.failed));
+      if ('failed' in message) reject(new Error(message.failed));
+      if (!('listening' in message)) return;
       started.isListening = true;
       resolve(message.listening);
     });
@@ -111,10 +113,6 @@ function startWorker(number: number): RunningWorker {
   });
   const started = { number, worker, listening, ended, pause, isListening: false };
   return started;
-}
-
-function isWorkerMessage(message: unknown): message is WorkerMessage {
-  return typeof message === 'object' && message !== null && ('listening' in message || 'failed' in message);
 }
 
 async function stop({ number, worker, ended, isListening }: RunningWorker) {

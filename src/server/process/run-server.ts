@@ -55,6 +55,7 @@ export async function runServer(
     await listen(server, { host, port, flag: '--port' });
     cleanUps.push(() => server.drain());
     // The primary of several workers serves the metrics of all of them.
+    if (metrics !== undefined) lifecycle.shareMetrics?.(metrics.read);
     const hasMetricsPage = metrics !== undefined && lifecycle.worker === undefined;
     const metricsPage = hasMetricsPage ? await listenForMetrics(metrics.serialize, host, metricsPort) : undefined;
     if (metricsPage !== undefined) cleanUps.push(metricsPage.close);

@@ -204,6 +204,30 @@ describe('workers', { skip }, () => {
     }
   });
 
+  test('the counts of a worker that dies stay in the sums, and its gauges leave them', async (t) => {
+    const { server } = await startWorkers(t, '--metrics-port', '0');
+    const read = async (name: string) => {
+      const text = await (await fetch(String(server.log()[0]?.['metrics']))).text();
+      return Number(
+        text
+          .split('\n')
+          .find((line) => line.startsWith(`${name} `))
+          ?.split(' ')
+          .at(-1),
+      );
+    };
+    const replies = 'store_orders_requests_total{operation="none",status="401",code="missing_api_key"}';
+    const processes = 'store_orders_limiter_mode{mode="shared"}';
+    for (let n = 1; n <= 3; n++) {
+      for (let i = 0; i < 10; i++) await fetch(`${server.url}/store/orders`, { headers: { connection: 'close' } });
+      assert.deepEqual([await read(replies), await read(processes)], [10 * n, WORKERS]);
+      process.kill(workersOf(server)[0] ?? 0, 'SIGKILL');
+      await until(() => server.events().filter((event) => event === 'worker ended').length === n);
+      assert.equal(await read(replies), 10 * n);
+      await until(() => server.events().filter((event) => event === 'worker replaced').length === n);
+    }
+  });
+
   test('if workers cannot start, the program prints the reason once, and exits with 1', async (t) => {
     const { cwd, failure } = programIn({ env });
     const child = spawnProgram(['serve', '--workers', '2', '--port', '0'], { cwd, env });
