@@ -3,6 +3,8 @@ import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { createPlan, perDay } from 'store-orders/limiter';
+import { createRedisLimiter } from 'store-orders/redis';
 import { connectRedis } from '../../../dist/server/quotas/redis-client.js';
 import { certificate } from '../../http/mounts/support/certificate.js';
 import { freePort, listenOnFreePort } from '../../support/listen.js';
@@ -156,6 +158,51 @@ test('a server needs several URLs for a Redis cluster; with only one URL, it log
   const failure = alone.log().find(({ event }) => event === LOCAL);
   const reason = 'this server is part of a cluster; name several of its nodes, or one name twice, separated by commas';
   assert.equal(failure?.['error'], reason);
+});
+
+test('when all nodes of a cluster stop under load, no request waits for the deadline, and none is charged when they are back', {
+  skip,
+}, async (t) => {
+  const cluster = await startRedisCluster();
+  t.after(() => Promise.all(cluster.map((node) => node.stop())));
+  const nodes = cluster.map(({ port }) => ({ host: HOST, port }));
+  const redis = await connectRedis({ nodes, db: 0, tls: false, name: 'cluster' });
+  t.after(redis.close);
+  const deadlineMs = 30_000;
+  const limiter = createRedisLimiter({ send: redis.send, deadlineMs });
+  const keys = Array.from({ length: 30 }, (_, n) => `customer-${n}`);
+  const plan = createPlan({ name: 'plenty', policies: [perDay(1_000_000)], ban: false });
+  let slowestMs = 0;
+  async function takeAll(): Promise<void> {
+    const startedMs = performance.now();
+    await Promise.all(keys.map((key) => limiter.take(key, plan)));
+    slowestMs = Math.max(slowestMs, performance.now() - startedMs);
+  }
+  await takeAll();
+  assert.equal(limiter.mode, 'shared');
+
+  // Each node keeps its slots in its folder, but no records.
+  const folders = await Promise.all(cluster.map(({ client }) => client.config('GET', 'dir')));
+  const buses = await Promise.all(cluster.map(({ client }) => client.config('GET', 'cluster-port')));
+  let isDown = false;
+  const load = (async () => {
+    while (!isDown || limiter.mode === 'shared') await takeAll();
+    await takeAll();
+  })();
+  await Promise.all(cluster.map((node) => node.stop()));
+  isDown = true;
+  await load;
+  t.diagnostic(`slowest decision ${slowestMs.toFixed(0)} ms`);
+  assert.ok(slowestMs < deadlineMs / 3, `${slowestMs} ms`);
+
+  for (const [index, { port }] of cluster.entries()) {
+    const [dir = '', bus = ''] = [folders, buses].map((answers) => String(Object(answers[index])[1]));
+    await redisFor(t, ['--cluster-enabled', 'yes', '--cluster-port', bus, '--dir', dir], port);
+  }
+  await until(() => limiter.mode === 'shared' && redis.isConnected(), 60_000);
+  const left = await Promise.all(keys.map(async (key) => (await limiter.peek(key, plan, 0)).inForce.remaining));
+  assert.equal(limiter.mode, 'shared');
+  assert.deepEqual(new Set(left), new Set([1_000_000]));
 });
 
 test('a rediss: URL requires TLS, and the certificate of the Redis server is checked', { skip }, async (t) => {
