@@ -1,6 +1,9 @@
 import { channel } from 'node:diagnostics_channel';
 
-/** The `node:diagnostics_channel` on which the stores publish each commit, as `{ writes: number }`. */
+/**
+ * The `node:diagnostics_channel` on which the stores publish each commit after it is done, as
+ * `{ writes: number }`: the number of calls whose outcomes it made durable.
+ */
 export const COMMIT_CHANNEL = 'store-orders:commit';
 
 const commits = channel(COMMIT_CHANNEL);

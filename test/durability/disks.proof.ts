@@ -37,7 +37,8 @@ test('on a full disk, lists are served, and exactly the stored cancels get 204; 
       if (status === 204) {
         promised.add(id);
       } else {
-        assert.deepEqual([status, JSON.parse(body).code, headers['retry-after']], [503, 'service_unavailable', '1']);
+        assert.deepEqual([status, JSON.parse(body).code], [503, 'service_unavailable']);
+        assert.match(headers['retry-after'] ?? '', /^[1-9]\d?$/);
         refused.push(id);
       }
     }

@@ -2,9 +2,12 @@ import { prepare, type SqliteDatabase } from './database.js';
 import { isResult } from './failure.js';
 import { isOurs, migrate, type Schemas } from './migration.js';
 
-/** How long a statement waits for a lock while a file is opened, and how long opening may take. */
+/**
+ * How long a statement waits for a lock while a file is opened, and how long opening may wait for
+ * other processes. Many of them may open the file at the same time, on a machine that is busy.
+ */
 const OPEN_WAIT_MS = 250;
-const OPEN_DEADLINE_MS = 2_000;
+const OPEN_DEADLINE_MS = 20_000;
 
 /**
  * Runs `work` on a handle that was just opened, and again while another process holds the lock of

@@ -59,11 +59,15 @@ export function isLate(error: unknown): boolean {
   return error instanceof SqliteFileError && error.kind === 'late';
 }
 
-/** Converts a value that was thrown while a file was used. */
+/**
+ * Converts a value that was thrown while a file was used. An error that explains a result of SQLite
+ * has it as its cause, and keeps its own message.
+ */
 export function failureOf(error: unknown, file: string, operation: FileOperation): SqliteFileError {
   if (error instanceof SqliteFileError) return error;
-  const kind = resultOf(error) ?? 'other';
-  return new SqliteFileError(sentence(kind, messageOf(error), file, operation), kind, { cause: error });
+  const result = resultOf(error) ?? 'other';
+  const kind = (error instanceof Error ? resultOf(error.cause) : undefined) ?? result;
+  return new SqliteFileError(sentence(result, messageOf(error), file, operation), kind, { cause: error });
 }
 
 /** Converts a driver's error. Its message is not used, because it says little about the cause. */

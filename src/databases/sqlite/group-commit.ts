@@ -26,11 +26,13 @@ const LOCK_RETRY_MS = 5;
 /**
  * Creates a queue that commits the writes of one pass of the event loop together, with one fsync
  * (group commit). While another process holds the lock, it waits without blocking the event loop.
- * If a write fails, only its caller gets the error, and the others are committed without it.
+ * If a write fails, only its caller gets the error, and the others are committed without it. After
+ * each commit, `onCommit` receives the number of writes in it.
  */
-export function createWriteQueue(database: SqliteDatabase): WriteQueue {
+export function createWriteQueue(database: SqliteDatabase, onCommit = publishCommit): WriteQueue {
   let waiting: WaitingWrite[] = [];
   let isScheduled = false;
+  let lastWritten: Promise<unknown> = Promise.resolve();
 
   /** Commits the writes together, and settles them. Returns those that still wait for the lock. */
   function commit(writes: readonly WaitingWrite[]): WaitingWrite[] {
@@ -44,7 +46,7 @@ export function createWriteQueue(database: SqliteDatabase): WriteQueue {
       return [];
     }
     for (const resolve of resolves) resolve();
-    publishCommit(writes.length);
+    onCommit(writes.length);
     return [];
   }
 
@@ -56,16 +58,20 @@ export function createWriteQueue(database: SqliteDatabase): WriteQueue {
   }
 
   function flush(): void {
+    const writes = waiting;
+    waiting = [];
+    const locked = commit(writes);
     // The writes that wait for the lock stay ahead of newer ones, which may change the same rows.
-    waiting = commit(waiting);
-    if (waiting.length > 0) setTimeout(flush, LOCK_RETRY_MS);
-    else isScheduled = false;
+    waiting = [...locked, ...waiting];
+    isScheduled = waiting.length > 0;
+    if (locked.length > 0) setTimeout(flush, LOCK_RETRY_MS);
+    else if (isScheduled) setImmediate(flush);
   }
 
   function write<T>(work: () => T): Promise<T> {
     if (!isScheduled) setImmediate(flush);
     isScheduled = true;
-    return new Promise((resolve, reject) => {
+    const written = new Promise<T>((resolve, reject) => {
       waiting.push({
         run() {
           const result = work();
@@ -75,14 +81,16 @@ export function createWriteQueue(database: SqliteDatabase): WriteQueue {
         untilMs: performance.now() + LOCK_DEADLINE_MS,
       });
     });
+    lastWritten = written;
+    return written;
   }
 
   return {
     write,
 
     async idle() {
-      // Writes settle in the order of their requests, so an empty write settles last.
-      if (isScheduled) await write(() => {}).catch(() => {});
+      // Writes settle in the order of their requests.
+      await lastWritten.catch(() => {});
     },
   };
 }

@@ -1,10 +1,14 @@
 import { statSync } from 'node:fs';
-import { SqliteFileError } from './failure.js';
+import { cannotOpen, SqliteFileError } from './failure.js';
 
 /** Returns a text that identifies the file of this name, or `undefined` if there is none. */
 export function identityOf(file: string): string | undefined {
-  const stats = statSync(file, { throwIfNoEntry: false });
-  return stats && `${stats.dev}:${stats.ino}`;
+  try {
+    const stats = statSync(file, { throwIfNoEntry: false });
+    return stats && `${stats.dev}:${stats.ino}`;
+  } catch (error) {
+    throw cannotOpen(error, file);
+  }
 }
 
 /** Throws a {@link SqliteFileError} unless each name refers to the file with this identity. */

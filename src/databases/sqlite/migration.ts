@@ -87,6 +87,7 @@ export function isOurs(database: SqliteDatabase): boolean {
     if (!isResult(error, 'not_a_database')) throw error;
     throw new Error(
       'the file is not a SQLite database; name another file, or move this one away and restore a backup with db restore',
+      { cause: error },
     );
   }
   throw new Error('the file is not an order database, because it holds other tables; use a separate file');

@@ -1,31 +1,21 @@
 import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
+import { type MessagePort, Worker } from 'node:worker_threads';
+import { publishCommit } from '../../commits.js';
 import { messageOf } from '../../message-of.js';
-import { lateError, SqliteFileError } from './failure.js';
-import type { FileWorkerData, WorkerAnswer, WorkerCall } from './worker.js';
+import { failureOf, lateError, SqliteFileError } from './failure.js';
+import { type FileWorkerData, operationOf, type WorkerAnswer, type WorkerCall, type WorkerReport } from './worker.js';
 
-/** The objects that a worker hosts, as other threads call them. */
+/**
+ * The objects that a worker hosts, as other threads call them. If a method returns an iterator, each
+ * item is read when it is requested.
+ */
 export type Remote<Parts> = {
   readonly [Part in keyof Parts]: {
     readonly [Method in keyof Parts[Part]]: Parts[Part][Method] extends (...parameters: infer Taken) => infer Result
-      ? (...parameters: Taken) => Promise<Awaited<Result>>
+      ? (...parameters: Taken) => Promise<Result extends Iterator<infer Item> ? AsyncGenerator<Item> : Awaited<Result>>
       : never;
   };
 };
-
-/** A worker that hosts `Parts`. */
-export interface FileWorker<Parts> {
-  /**
-   * Calls the objects in the worker. A call rejects with a {@link SqliteFileError}, whose kind is
-   * `late` if the disk does not respond in time. After that, every call rejects immediately, and is
-   * not sent, until the worker responds again.
-   */
-  readonly call: Remote<Parts>;
-  /** Starts the worker, which would otherwise start with the first call. */
-  start(): void;
-  /** Ends the worker after the calls made so far. Rejects as `late` if the disk does not respond. */
-  close(): Promise<void>;
-}
 
 interface WaitingCall {
   readonly patienceMs: number;
@@ -33,147 +23,211 @@ interface WaitingCall {
   reject(error: unknown): void;
 }
 
+/** How long a thread may take to start and to load its modules, even if all cores are busy. */
+const START_MS = 60_000;
 /**
  * How long a call may take after the calls before it have ended. It is longer than a write waits
- * for the lock of another process. Each record to store adds `RECORD_MS`.
+ * for the lock of another process.
  */
 const PATIENCE_MS = 3_000;
+/** How much longer a call may take for each record that it stores. */
 const RECORD_MS = 1;
 /** Closing may take longer, because the last process to close a file copies the log into it. */
 const CLOSE_MS = 5_000;
 
 /**
- * Creates a worker from the module at `url`, which calls `hostParts`. The worker starts with `start`
- * or the first call, restarts if it dies, and does not keep an idle process alive. If the disk
- * hangs, only the worker hangs. `onAnswers` receives the failures of the calls that settle together,
- * with `undefined` for each call that succeeded.
+ * A worker that hosts `Parts` on a file. It starts with `start` or the first call, restarts if it
+ * dies, and does not keep an idle process alive. If the disk hangs, only the worker hangs: the
+ * waiting calls reject as `late`, and later calls reject immediately, and are not sent, until the
+ * worker responds again.
  */
-export function createFileWorker<Parts>(
-  url: URL,
-  workerData: FileWorkerData,
-  onAnswers: (failures: readonly (SqliteFileError | undefined)[]) => void,
-): FileWorker<Parts> {
-  const { file, operation } = workerData;
-  const waiting = new Map<number, WaitingCall>();
-  let unsent: WorkerCall[] = [];
-  let worker: Worker | undefined;
-  let lastId = 0;
-  let isHanging = false;
-  let watchdog: NodeJS.Timeout | undefined;
-  let isClosed = false;
-  let onIdle = () => worker?.unref();
+export class FileWorker<Parts> {
+  readonly #url: URL;
+  readonly #data: FileWorkerData;
+  readonly #waiting = new Map<number, WaitingCall>();
+  #unsent: WorkerCall[] = [];
+  #lastId = 0;
+  #worker: Worker | undefined;
+  #isRunning = false;
+  #isHanging = false;
+  #isClosed = false;
+  #deadline: NodeJS.Timeout | undefined;
+  #onIdle = () => {};
+  #damage: SqliteFileError | undefined;
+  #hasFailed = false;
 
-  function settle(id: number): WaitingCall | undefined {
-    const call = waiting.get(id);
-    waiting.delete(id);
-    if (waiting.size === 0) onIdle();
-    return call;
+  /** `url` is a module that calls `hostParts`. */
+  constructor(url: URL, data: FileWorkerData) {
+    this.#url = url;
+    this.#data = data;
   }
 
-  function receive(answers: readonly WorkerAnswer[]): void {
-    isHanging = false;
-    const failures = answers.map((answer) => {
-      const call = settle(answer.id);
-      if ('value' in answer) {
-        call?.resolve(answer.value);
-        return undefined;
-      }
-      const failure = new SqliteFileError(answer.failure.message, answer.failure.kind);
-      call?.reject(failure);
-      return failure;
-    });
-    watchFirst();
-    onAnswers(failures);
+  /** Damage that a call has found. It is never cleared, because a damaged page stays damaged. */
+  get damage(): SqliteFileError | undefined {
+    return this.#damage;
   }
 
-  function rejectAll(error: SqliteFileError): void {
-    if (waiting.size === 0) return;
-    for (const id of [...waiting.keys()]) settle(id)?.reject(error);
-    onAnswers([error]);
+  /** Whether one of the calls that ended last has failed. */
+  get hasFailed(): boolean {
+    return this.#hasFailed;
   }
 
-  function failureBecause(reason: string): SqliteFileError {
-    return new SqliteFileError(`cannot ${operation} ${file}: ${reason}`, 'other');
-  }
-
-  function start(): Worker {
-    if (worker !== undefined) return worker;
+  start(): Worker {
+    if (this.#worker !== undefined) return this.#worker;
     // Each thread would print its own warning that node:sqlite is experimental.
-    const started = new Worker(url, { workerData, execArgv: ['--disable-warning=ExperimentalWarning'] });
-    started.on('message', receive);
-    started.on('error', (error) => rejectAll(failureBecause(`its worker thread failed: ${messageOf(error)}`)));
-    started.on('exit', () => {
-      worker = undefined;
-      isHanging = false;
-      rejectAll(failureBecause('its worker thread ended'));
+    const execArgv = ['--disable-warning=ExperimentalWarning'];
+    const worker = new Worker(this.#url, { workerData: this.#data, execArgv });
+    worker.unref();
+    worker.on('message', (message: WorkerReport | 'running') => {
+      if (message !== 'running') return this.#receive(message);
+      this.#isRunning = true;
+      this.#watchFirst();
     });
-    worker = started;
-    return started;
+    worker.on('error', (error) => this.#rejectAll(this.#failure(`its worker thread failed: ${messageOf(error)}`)));
+    worker.on('exit', () => {
+      this.#worker = undefined;
+      this.#isRunning = false;
+      this.#isHanging = false;
+      this.#rejectAll(this.#failure('its worker thread ended'));
+    });
+    this.#worker = worker;
+    return worker;
+  }
+
+  /** Returns the objects in the worker, for calls that store this number of records. */
+  callsFor(records: number): Remote<Parts> {
+    const patienceMs = PATIENCE_MS + RECORD_MS * records;
+    return proxyOf((part) =>
+      proxyOf((method) => (...parameters: unknown[]) => {
+        return this.#ask(patienceMs, (id) => this.#send({ id, part, method, parameters }));
+      }),
+    );
+  }
+
+  /** Ends the worker after the calls made so far. Rejects as `late` if the disk does not respond. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    if (this.#waiting.size > 0) {
+      await new Promise<void>((resolve) => {
+        this.#onIdle = resolve;
+      });
+    }
+    const worker = this.#worker;
+    if (worker === undefined) return;
+    worker.ref();
+    worker.postMessage('close');
+    const patienceMs = this.#isRunning ? CLOSE_MS : START_MS;
+    try {
+      await once(worker, 'exit', { signal: AbortSignal.timeout(this.#isHanging ? 0 : patienceMs) });
+    } catch {
+      worker.unref();
+      throw this.#late();
+    }
+  }
+
+  #ask(patienceMs: number, send: (id: number) => void): Promise<unknown> {
+    if (this.#isClosed) return Promise.reject(this.#failure('it is closed already'));
+    if (this.#isHanging) return Promise.reject(this.#late());
+    return new Promise((resolve, reject) => {
+      const id = ++this.#lastId;
+      this.#waiting.set(id, { patienceMs, resolve, reject });
+      this.start().ref();
+      if (this.#waiting.size === 1) this.#watchFirst();
+      send(id);
+    });
   }
 
   /** Sends the calls of one pass of the event loop in one message. */
-  function flush(): void {
-    const receiver = start();
-    receiver.ref();
-    receiver.postMessage(unsent);
-    unsent = [];
+  #send(call: WorkerCall): void {
+    if (this.#unsent.length === 0) setImmediate(() => this.#flush());
+    this.#unsent.push(call);
   }
 
-  /** Starts the deadline of the first waiting call, which the worker carries out from now on. */
-  function watchFirst(): void {
-    clearTimeout(watchdog);
-    const [first] = waiting;
+  #flush(): void {
+    this.start().postMessage(this.#unsent);
+    this.#unsent = [];
+  }
+
+  #receive({ answers, commits }: WorkerReport): void {
+    this.#isHanging = false;
+    this.#hasFailed = false;
+    for (const answer of answers) this.#settle(answer);
+    this.#noteProgress();
+    for (const writes of commits) publishCommit(writes);
+  }
+
+  #settle(answer: WorkerAnswer): void {
+    const call = this.#waiting.get(answer.id);
+    this.#waiting.delete(answer.id);
+    if ('value' in answer) call?.resolve(answer.value);
+    else if ('items' in answer) call?.resolve(this.#iterate(answer.items));
+    else {
+      const failure = new SqliteFileError(answer.failure.message, answer.failure.kind);
+      call?.reject(failure);
+      this.#hasFailed = true;
+      if (failure.kind === 'damaged') this.#damage ??= failure;
+    }
+  }
+
+  /**
+   * Yields the items of an iterator in the worker. Each message on its port requests an item. Even a
+   * worker that hangs ends the iterator, once it responds again and sees that the port is closed.
+   */
+  async *#iterate(port: MessagePort): AsyncGenerator<unknown, void> {
+    const worker = this.#worker;
+    try {
+      for (;;) {
+        if (this.#worker !== worker) throw this.#failure('its worker thread ended');
+        const item = await this.#ask(PATIENCE_MS, (id) => port.postMessage(id));
+        if (item === undefined) return;
+        yield item;
+      }
+    } finally {
+      port.close();
+    }
+  }
+
+  #rejectAll(error: SqliteFileError): void {
+    if (this.#waiting.size > 0) this.#hasFailed = true;
+    for (const { reject } of this.#waiting.values()) reject(error);
+    this.#waiting.clear();
+    this.#noteProgress();
+  }
+
+  #noteProgress(): void {
+    this.#watchFirst();
+    if (this.#waiting.size > 0) return;
+    this.#worker?.unref();
+    this.#onIdle();
+  }
+
+  /**
+   * Starts the deadline of the first waiting call. The worker carries it out from now on, or from
+   * the moment when it runs.
+   */
+  #watchFirst(): void {
+    clearTimeout(this.#deadline);
+    const [first] = this.#waiting;
     if (first === undefined) return;
     const [id, { patienceMs }] = first;
     // `setImmediate` lets Node.js first handle a result that arrived while this thread was busy.
-    watchdog = setTimeout(() => setImmediate(rejectLate, id), patienceMs).unref();
+    const onDeadline = () => setImmediate(() => this.#rejectLate(id));
+    this.#deadline = setTimeout(onDeadline, this.#isRunning ? patienceMs : START_MS).unref();
   }
 
-  function rejectLate(id: number): void {
-    if (!waiting.has(id)) return;
-    isHanging = true;
-    rejectAll(lateError(file, operation));
+  #rejectLate(id: number): void {
+    if (!this.#waiting.has(id)) return;
+    this.#isHanging = true;
+    this.#rejectAll(this.#late());
   }
 
-  function call(part: string, method: string, parameters: readonly unknown[]): Promise<unknown> {
-    if (isClosed) return Promise.reject(failureBecause('it is closed already'));
-    if (isHanging) return Promise.reject(lateError(file, operation));
-    return new Promise((resolve, reject) => {
-      const id = ++lastId;
-      const records = parameters.find(Array.isArray)?.length ?? 0;
-      waiting.set(id, { patienceMs: PATIENCE_MS + RECORD_MS * records, resolve, reject });
-      if (waiting.size === 1) watchFirst();
-      if (unsent.length === 0) setImmediate(flush);
-      unsent.push({ id, part, method, parameters });
-    });
+  #late(): SqliteFileError {
+    return lateError(this.#data.file, operationOf(this.#data));
   }
 
-  return {
-    call: proxyOf<Remote<Parts>>((part) =>
-      proxyOf(
-        (method) =>
-          (...parameters: unknown[]) =>
-            call(part, method, parameters),
-      ),
-    ),
-
-    start: () => start().unref(),
-
-    async close() {
-      isClosed = true;
-      if (waiting.size > 0) await new Promise<void>((resolve) => (onIdle = resolve));
-      if (worker === undefined) return;
-      const ended = worker;
-      ended.ref();
-      ended.postMessage('close');
-      try {
-        await once(ended, 'exit', { signal: AbortSignal.timeout(isHanging ? 0 : CLOSE_MS) });
-      } catch {
-        ended.unref();
-        throw lateError(file, operation);
-      }
-    },
-  };
+  #failure(reason: string): SqliteFileError {
+    return failureOf(new Error(reason), this.#data.file, operationOf(this.#data));
+  }
 }
 
 /** Creates an object whose properties `get` computes from their names. */

@@ -1,4 +1,5 @@
-import { parentPort, workerData } from 'node:worker_threads';
+import { types } from 'node:util';
+import { MessageChannel, type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { prepare, type SqliteDatabase } from './database.js';
 import { openSqliteDatabase } from './driver.js';
 import { makeDurable, retryWhileBusy } from './durability.js';
@@ -14,7 +15,7 @@ export interface FileWorkerData {
   readonly file: string;
   /** Identifies the file. See `identityOf`. */
   readonly identity: string;
-  readonly operation: Extract<FileOperation, 'read' | 'write'>;
+  readonly isWriter: boolean;
 }
 
 /** A call of a method of one of the objects in the worker. Its answer has the same `id`. */
@@ -31,7 +32,18 @@ interface SentFailure {
   readonly kind: FailureKind;
 }
 
-export type WorkerAnswer = { readonly id: number } & ({ readonly value: unknown } | { readonly failure: SentFailure });
+/** If a call returns an iterator, each message on the port `items` is the id of a call for one item. */
+export type WorkerAnswer = { readonly id: number } & (
+  | { readonly value: unknown }
+  | { readonly items: MessagePort }
+  | { readonly failure: SentFailure }
+);
+
+export interface WorkerReport {
+  readonly answers: readonly WorkerAnswer[];
+  /** The number of writes of each commit. */
+  readonly commits: readonly number[];
+}
 
 /** The object that every worker hosts, in addition to its own. */
 export interface FilePart {
@@ -48,93 +60,131 @@ export interface Host {
   openAnother(): SqliteDatabase;
 }
 
+export function operationOf({ isWriter }: FileWorkerData): FileOperation {
+  return isWriter ? 'write' : 'read';
+}
+
 /**
  * Hosts objects that read or write a database file, for the thread that has started this worker.
  * The file must be prepared already. The first call opens it. The methods of the objects take and
- * return plain data, or promises of it.
+ * return plain data, or promises of it, or a generator of it.
  */
 export function hostParts(createParts: (host: Host) => object): void {
-  const { file, identity, operation }: FileWorkerData = workerData;
-  const identities = new Map<string, string | undefined>([[file, identity]]);
-  let database: SqliteDatabase | undefined;
-  let parts: object | undefined;
-  let answers: WorkerAnswer[] = [];
+  const data: FileWorkerData = workerData;
+  const identities = new Map<string, string | undefined>([[data.file, data.identity]]);
+  const { noteCommit, answer } = createReporter(data, identities);
+  let opened: { readonly database: SqliteDatabase; readonly parts: object } | undefined;
 
-  function open(): object {
-    const opened = openSqliteDatabase(file);
-    try {
-      const select = prepare(opened, 'SELECT count(*) FROM sqlite_schema');
-      const read = () => void select.get();
-      // SQLite writes the page with this number even if the number stays the same.
-      const write = () => void opened.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
-      retryWhileBusy(opened, operation === 'read' ? read : () => makeDurable(opened));
-      const own = createParts({
-        database: opened,
-        queue: createWriteQueue(opened),
-        openAnother() {
-          // If the file is away, SQLite would create an empty one and remove the log with its commits.
-          checkIdentities(identities);
-          return openSqliteDatabase(file);
-        },
-      });
-      for (const suffix of ['-wal', '-shm']) identities.set(file + suffix, identityOf(file + suffix));
-      database = opened;
-      const filePart: FilePart = { file: { probe: operation === 'read' ? read : write } };
-      return { ...own, ...filePart };
-    } catch (error) {
-      opened.close();
-      throw error;
-    }
+  /** Opens the file if necessary. */
+  function usableParts(): object {
+    // Opening would create a missing file.
+    checkIdentities(identities);
+    opened ??= open(data, identities, createParts, noteCommit);
+    return opened.parts;
   }
 
   function receive(calls: readonly WorkerCall[]): void {
     try {
-      // Opening would create a missing file.
-      checkIdentities(identities);
-      parts ??= open();
-      for (const one of calls) void call(parts, one);
+      const parts = usableParts();
+      for (const { id, part, method, parameters } of calls) {
+        answer(id, () => Object(parts)[part][method](...parameters));
+      }
     } catch (error) {
-      for (const { id } of calls) answer({ id, failure: toSentFailure(error) });
+      for (const { id } of calls) answer(id, () => Promise.reject(error));
     }
-  }
-
-  async function call(parts: object, { id, part, method, parameters }: WorkerCall): Promise<void> {
-    try {
-      answer({ id, value: await Object(parts)[part][method](...parameters) });
-    } catch (error) {
-      answer({ id, failure: toSentFailure(error) });
-    }
-  }
-
-  /** Sends all answers of one commit in one message. */
-  function answer(outcome: WorkerAnswer): void {
-    if (answers.length === 0) queueMicrotask(sendAnswers);
-    answers.push(outcome);
-  }
-
-  function sendAnswers(): void {
-    let sending: readonly WorkerAnswer[] = answers;
-    answers = [];
-    try {
-      // If a name no longer refers to the opened file, no result of that file may be used.
-      checkIdentities(identities);
-    } catch (error) {
-      sending = sending.map(({ id }) => ({ id, failure: toSentFailure(error) }));
-    }
-    parentPort?.postMessage(sending);
-  }
-
-  function toSentFailure(error: unknown): SentFailure {
-    const { message, kind } = failureOf(error, file, operation);
-    return { message, kind };
   }
 
   parentPort?.on('message', (message: readonly WorkerCall[] | 'close') => {
-    if (message !== 'close') {
-      receive(message);
-      return;
-    }
-    database?.close();
+    if (message !== 'close') return receive(message);
+    opened?.database.close();
     parentPort?.close();
   });
+  parentPort?.postMessage('running');
+}
+
+/** Reports the outcomes of calls, and the commits. */
+function createReporter(data: FileWorkerData, identities: ReadonlyMap<string, string | undefined>) {
+  let answers: WorkerAnswer[] = [];
+  let commits: number[] = [];
+
+  /** Sends all answers of one commit in one message. */
+  function send(): void {
+    const report = checked({ answers, commits });
+    answers = [];
+    commits = [];
+    const ports = report.answers.flatMap((answer) => ('items' in answer ? [answer.items] : []));
+    parentPort?.postMessage(report, ports);
+  }
+
+  /** If a name no longer refers to the opened file, no result of that file may be used. */
+  function checked(report: WorkerReport): WorkerReport {
+    try {
+      checkIdentities(identities);
+      return report;
+    } catch (error) {
+      return { answers: report.answers.map(({ id }) => failed(id, error)), commits: [] };
+    }
+  }
+
+  function failed(id: number, error: unknown): WorkerAnswer {
+    const { message, kind } = failureOf(error, data.file, operationOf(data));
+    return { id, failure: { message, kind } };
+  }
+
+  async function outcomeOf(id: number, call: () => unknown): Promise<WorkerAnswer> {
+    try {
+      const value = await call();
+      return types.isGeneratorObject(value) ? { id, items: openPort(value) } : { id, value };
+    } catch (error) {
+      return failed(id, error);
+    }
+  }
+
+  async function answer(id: number, call: () => unknown): Promise<void> {
+    const outcome = await outcomeOf(id, call);
+    if (answers.length === 0) queueMicrotask(send);
+    answers.push(outcome);
+  }
+
+  function openPort(items: Generator): MessagePort {
+    const { port1, port2 } = new MessageChannel();
+    port1.on('message', (id: number) => answer(id, () => items.next().value));
+    port1.on('close', () => items.return(undefined));
+    port1.unref();
+    return port2;
+  }
+
+  return { answer, noteCommit: (writes: number) => void commits.push(writes) };
+}
+
+/** Opens the file, and creates the objects. Adds its other files to `identities`. */
+function open(
+  { file, isWriter }: FileWorkerData,
+  identities: Map<string, string | undefined>,
+  createParts: (host: Host) => object,
+  onCommit: (writes: number) => void,
+): { readonly database: SqliteDatabase; readonly parts: object } {
+  const database = openSqliteDatabase(file);
+  try {
+    const select = prepare(database, 'SELECT count(*) FROM sqlite_schema');
+    const read = () => void select.get();
+    // SQLite writes the page with this number even if the number stays the same.
+    const write = () => void database.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
+    retryWhileBusy(database, isWriter ? () => makeDurable(database) : read);
+    const own = createParts({
+      database,
+      queue: createWriteQueue(database, onCommit),
+      openAnother() {
+        // If the file is away, SQLite would create an empty one and remove the log with its commits.
+        checkIdentities(identities);
+        return openSqliteDatabase(file);
+      },
+    });
+    for (const name of [`${file}-wal`, `${file}-shm`]) identities.set(name, identityOf(name));
+    const filePart: FilePart = { file: { probe: isWriter ? write : read } };
+    return { database, parts: { ...own, ...filePart } };
+  } catch (error) {
+    database.close();
+    throw error;
+  }
 }

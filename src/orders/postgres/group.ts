@@ -47,16 +47,20 @@ export function createGroupedChange<Outcome extends string>(
   const alone = createTurns(MOST_ALONE);
 
   async function send(callers: readonly Caller<Outcome>[]): Promise<void> {
-    publishCommit(callers.length);
     try {
       const ids = [...new Set(callers.map(({ id }) => id))].sort((a, b) => (a < b ? -1 : 1));
       const attemptOf = await change(ids);
+      let writes = 0;
       for (const caller of callers) {
         const attempt = attemptOf(caller.id);
         if (attempt === 'locked') sendLater(caller, group);
         else if (attempt instanceof Error) caller.reject(attempt);
-        else caller.resolve(attempt);
+        else {
+          writes++;
+          caller.resolve(attempt);
+        }
       }
+      if (writes > 0) publishCommit(writes);
     } catch (error) {
       const isAlone = callers.length === 1;
       for (const caller of callers) {

@@ -1,9 +1,8 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
-import { isLate, type SqliteFileError } from '../../databases/sqlite/failure.js';
+import { isLate } from '../../databases/sqlite/failure.js';
 import { openSqliteFile, type SqliteFile } from '../../databases/sqlite/file.js';
 import type { Host } from '../../databases/sqlite/worker.js';
 import type { CancelOutcome, ShipOutcome } from '../cancellation.js';
-import { CHANGES_LISTED_AFTER_MS, createNewestList, type NewestList } from '../newest-list.js';
+import { createNewestList } from '../newest-list.js';
 import type { OrderId } from '../order.js';
 import { type OrderInput, type OrderRecord, toOrderRecords } from '../record.js';
 import {
@@ -68,8 +67,15 @@ export function openSqliteOrderStore(file: string): SqliteFileOrderStore {
 
 /** Creates an order store over a file whose workers host {@link OrderParts}. */
 export function createFileOrders(file: SqliteFile<OrderParts>): SqliteFileOrderStore {
-  const { cancel, ship, put } = file.writer.orders;
-  const { list, noteChange } = createFileList(file);
+  const { cancel, ship } = file.writer.orders;
+  const { list, noteChange } = createNewestList({
+    readRevision: file.reader.list.revision,
+    async *readPages() {
+      yield* await file.reader.list.pages();
+    },
+    // While the disk hangs, no order can change, so the last list is good enough.
+    isUnchangeable: isLate,
+  });
   return {
     list,
     cancel: (id) => cancel(id),
@@ -81,7 +87,7 @@ export function createFileOrders(file: SqliteFile<OrderParts>): SqliteFileOrderS
       const replace = isReplacing(options);
       const records = toOrderRecords(input);
       try {
-        return await put(records, { replace });
+        return await file.writerFor(records.length).orders.put(records, { replace });
       } finally {
         noteChange();
       }
@@ -91,38 +97,4 @@ export function createFileOrders(file: SqliteFile<OrderParts>): SqliteFileOrderS
     probe: file.probe,
     close: file.close,
   };
-}
-
-/** Reads the list in the worker that reads, and remembers it while the disk hangs. */
-function createFileList({ reader }: SqliteFile<OrderParts>): NewestList {
-  let readings = 0;
-
-  async function* readPages(): AsyncGenerator<Uint8Array> {
-    const reading = ++readings;
-    try {
-      for (;;) {
-        const page = await reader.list.next(reading);
-        if (page === undefined) return;
-        yield page;
-        // Cancels that arrive meanwhile are sent before the next page is requested.
-        await nextTurn();
-      }
-    } finally {
-      end(reading);
-    }
-  }
-
-  /**
-   * Ends a reading, and tries again while the disk hangs or the file is away, because an open
-   * snapshot lets the log grow.
-   */
-  function end(reading: number): void {
-    reader.list.end(reading).catch(({ kind }: SqliteFileError) => {
-      // A thread that has ended has no snapshot.
-      if (kind !== 'other') setTimeout(end, CHANGES_LISTED_AFTER_MS, reading).unref();
-    });
-  }
-
-  // While the disk hangs, no order can change, so the last list is good enough.
-  return createNewestList({ readRevision: () => reader.list.revision(), readPages, isUnchangeable: isLate });
 }

@@ -58,13 +58,8 @@ export function readRecords(database: SqliteDatabase): Generator<readonly OrderR
 export interface ListReader {
   /** Returns a number that changes whenever the list changes, by any process. */
   revision(): number;
-  /**
-   * Returns the next page as UTF-8, or `undefined` after the last one. The caller gives each reading
-   * a number of its own. All pages of a reading come from one snapshot.
-   */
-  next(reading: number): Uint8Array | undefined;
-  /** Ends a reading, even before its last page. */
-  end(reading: number): void;
+  /** Yields the list as UTF-8 in pages of one snapshot. */
+  pages(): Generator<Uint8Array, void>;
 }
 
 /**
@@ -74,30 +69,17 @@ export interface ListReader {
  */
 export function createListReader({ database, openAnother }: Host): ListReader {
   const selectRevision = prepare(database, SELECT_REVISION);
-  const idle: PageReader[] = [];
-  const readings = new Map<number, Generator<Uint8Array, undefined>>();
-
-  function* readList(): Generator<Uint8Array, undefined> {
-    const readPages = idle.pop() ?? preparePages(openAnother());
-    try {
-      yield* readPages();
-    } finally {
-      idle.push(readPages);
-    }
-  }
-
+  const unused: PageReader[] = [];
   return {
     revision: () => Number(selectRevision.get()?.['revision']),
 
-    next(reading) {
-      const pages = readings.get(reading) ?? readList();
-      readings.set(reading, pages);
-      return pages.next().value;
-    },
-
-    end(reading) {
-      readings.get(reading)?.return(undefined);
-      readings.delete(reading);
+    *pages() {
+      const readPages = unused.pop() ?? preparePages(openAnother());
+      try {
+        yield* readPages();
+      } finally {
+        unused.push(readPages);
+      }
     },
   };
 }

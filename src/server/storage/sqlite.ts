@@ -121,7 +121,11 @@ function openInWorkers(name: string, unlock: () => void): ServerStorage {
     orders: createFileOrders(file),
     // While the disk hangs, no command can revoke a key, so cached keys stay valid.
     keys: createKeyRing(file.reader.keys, file.writer.keys, { isUnchangeable: isLate }),
-    quotas: { load: file.reader.quotas.load, pending: file.reader.quotas.pending, save: file.writer.quotas.save },
+    quotas: {
+      load: file.reader.quotas.load,
+      pending: file.reader.quotas.pending,
+      save: (states, upToSeq) => file.writerFor(states.length).quotas.save(states, upToSeq),
+    },
     state: () => file.probe().then(() => 'ok'),
   };
 }

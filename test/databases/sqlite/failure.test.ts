@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { openSqliteDatabase, openSqliteOrderStore } from 'store-orders/sqlite';
 import { failureOf } from '../../../dist/databases/sqlite/failure.js';
+import { temporaryDirectory, temporaryFile } from '../../support/temporary-file.js';
 
 const WRITE = 'cannot write a.db';
 const FULL = `${WRITE}: the disk is full; free some space`;
@@ -27,3 +31,42 @@ for (const [errcode, code, kind, message] of [
     }
   });
 }
+
+function databaseWith(file: string, sql: string): void {
+  const database = openSqliteDatabase(file);
+  database.exec(sql);
+  database.close();
+}
+
+for (const [name, expected, make] of [
+  ['a directory', 'cannot_open', (file: string) => mkdirSync(file)],
+  ['a name in a missing directory', 'cannot_open', () => 'missing/a.db'],
+  ['a name in a file', 'cannot_open', (file: string) => writeFileSync(file, '') ?? 'a.db/a.db'],
+  ['a name that is too long', 'cannot_open', () => 'a'.repeat(300)],
+  ['a text', 'not_a_database', (file: string) => writeFileSync(file, 'Felis catus, '.repeat(100))],
+  ['a database of another program', 'other', (file: string) => databaseWith(file, 'CREATE TABLE cats (name TEXT)')],
+  ['a file of version 0.0.9', 'other', (file: string) => databaseWith(file, 'CREATE TABLE store_orders_schema (a)')],
+] as const) {
+  test(`opening ${name} fails with a SqliteFileError that has a kind and names the file`, () => {
+    const directory = temporaryDirectory();
+    const file = join(directory, make(join(directory, 'a.db')) ?? 'a.db');
+    const isFailure = (error: unknown) => {
+      const { name, kind, message } = Object(error);
+      assert.deepEqual([name, kind], ['SqliteFileError', expected]);
+      assert.ok(message.startsWith(`cannot open ${file}: `), message);
+      return true;
+    };
+    assert.throws(() => openSqliteOrderStore(file), isFailure);
+    if (expected === 'cannot_open') assert.throws(() => openSqliteDatabase(file), isFailure);
+  });
+}
+
+test('opening a file that stays locked fails as busy', (t) => {
+  const file = temporaryFile();
+  const holder = openSqliteDatabase(file);
+  t.after(() => holder.close());
+  holder.exec('BEGIN EXCLUSIVE');
+  let nowMs = 0;
+  t.mock.method(performance, 'now', () => (nowMs += 10_000));
+  assert.throws(() => openSqliteOrderStore(file), { name: 'SqliteFileError', kind: 'busy', message: RegExp(file) });
+});
