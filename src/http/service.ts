@@ -17,7 +17,10 @@ export interface OrderServiceOptions extends AdmissionOptions {
   readonly basePath?: string | undefined;
 }
 
-/** The service itself, independent of any server or framework. No method throws or rejects. */
+/**
+ * The service itself, independent of any server or framework. No method throws or rejects, if its
+ * parameters have these types.
+ */
 export interface OrderService {
   /** The path segments with which all paths begin. */
   readonly basePath: string;

@@ -3,6 +3,7 @@ import { checkMethods } from '../../check.js';
 import { forEachField, type Reply, withVary } from '../reply.js';
 import { type RequestHead, withTarget } from '../request.js';
 import type { OrderService } from '../service.js';
+import { respondBeforeErrors } from './node-server.js';
 import { createResponseQueue } from './pipelining.js';
 
 /** The part of Koa's context that the mount uses. */
@@ -46,6 +47,7 @@ export function koaMiddleware(
       return;
     }
     enqueue(ctx.res);
+    respondBeforeErrors(ctx.res);
     send(ctx, await service.respond(withTarget(req, url), () => ctx.ip));
   };
 }

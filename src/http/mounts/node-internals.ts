@@ -3,6 +3,7 @@
  * was checked on Node.js 20.20, 22.23, 24.21 and 26.10, and names the test (in `test/http/mounts`)
  * that fails where its part of Node.js is missing.
  */
+import { EventEmitter } from 'node:events';
 import { type Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -66,6 +67,23 @@ export function handleEvents(socket: Duplex): void {
   socket.on('drain', () => responseInProgress(socket)?.emit('drain'));
 }
 
+/**
+ * Calls `handle` at the first error of a connection, such as malformed bytes, unless the host listens
+ * for `clientError`. If the result is `false`, Node.js responds and closes the connection, as it does
+ * by default. It emits the event on the property `server` of the socket. Test: `attached.test.ts`,
+ * without attach.
+ */
+export function onClientError(socket: Socket, handle: () => boolean): void {
+  const server: unknown = Reflect.get(socket, 'server');
+  if (!(server instanceof EventEmitter) || Object.hasOwn(server, 'emit')) return;
+  const emit = (event: string, ...values: readonly unknown[]): boolean => {
+    if (event !== 'clientError') return server.emit(event, ...values);
+    Reflect.set(socket, 'server', server);
+    return server.emit(event, ...values) || handle();
+  };
+  Reflect.set(socket, 'server', Object.create(server, { emit: { value: emit } }));
+}
+
 /** The result of `onIncoming` after which the parser ignores the rest of the bytes that it has. */
 const IGNORE_REST = 2;
 
@@ -87,13 +105,14 @@ function pause(this: Socket): void {
   this.pause();
 }
 
-/** How long, and how many bytes, a connection reads that will not be answered. */
+/** How long a connection is read that gets no further response. */
 const LINGER_MS = 2_000;
-const MAX_LINGER_BYTES = 1_048_576;
+/** Further bytes than these come from a flood. Dropping them would cost a buffer for each read. */
+const MAX_LINGER_BYTES = 16_384;
 
 /**
  * Ends a connection, and drops what the client still sends until it ends its side too, for two
- * seconds and a megabyte at most. If unread bytes were left, the system would reset the connection,
+ * seconds and 16 KB at most. If unread bytes were left, the system would reset the connection,
  * and the client could lose responses that it has not read yet (RFC 9112 §9.6). Node.js reads again
  * at `resume`, and a listener for `data` takes the bytes away from its parser. Test:
  * `pipelining.test.ts`, forty requests.

@@ -1,4 +1,4 @@
-import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import { type IncomingMessage, type Server, ServerResponse, STATUS_CODES } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { checkMethods } from '../../check.js';
@@ -6,7 +6,14 @@ import { after } from '../host-call.js';
 import { forEachField, type Reply } from '../reply.js';
 import type { RefusalCode } from '../request.js';
 import type { OrderService } from '../service.js';
-import { acceptUnusual, closeGently, handleEvents, responseInProgress } from './node-internals.js';
+import {
+  acceptUnusual,
+  closeGently,
+  handleEvents,
+  onClientError,
+  responseInProgress,
+  stopReading,
+} from './node-internals.js';
 
 interface ClientError extends Error {
   readonly code?: string;
@@ -51,6 +58,24 @@ export function attachTo<S extends Server>(
 }
 
 /**
+ * Sends the pending responses of a connection before Node.js closes it because of malformed bytes,
+ * in a server that is not attached. Otherwise its 400 would take the place of a response to a request
+ * that is carried out.
+ */
+export function respondBeforeErrors(response: unknown): void {
+  const socket = response instanceof ServerResponse ? response.req.socket : undefined;
+  // An emulation of node:http has no socket.
+  if (!(socket instanceof Socket)) return;
+  onClientError(socket, () => {
+    const pending = responseInProgress(socket);
+    if (!socket.writable || pending === undefined || isContentAwaited(pending)) return false;
+    stopReading(socket);
+    closeAfterPending(socket, pending);
+    return true;
+  });
+}
+
+/**
  * Sends the pending responses of a socket that Node.js no longer parses, then closes it. If there
  * are none, sends a last response instead.
  */
@@ -60,11 +85,17 @@ function answerAndClose(socket: Duplex, ask: () => Reply | Promise<Reply>): void
   const response = responseInProgress(socket);
   if (!socket.writable) close();
   else if (response === undefined) after(ask(), write);
-  // This service never reads the content of a request. A route of the host that reads it could wait
-  // for its end forever.
-  else if (response.req.complete || response.req.readableFlowing === null) closeAfterPending(socket, response);
+  else if (!isContentAwaited(response)) closeAfterPending(socket, response);
   else if (response.headersSent) close();
   else after(ask(), write);
+}
+
+/**
+ * Reports whether a route of the host reads content that has not arrived: it could wait for the end
+ * forever. This service never reads the content of a request.
+ */
+function isContentAwaited({ req }: ServerResponse): boolean {
+  return !req.complete && req.readableFlowing !== null;
 }
 
 /**

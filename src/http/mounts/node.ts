@@ -2,12 +2,12 @@ import { IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { checkFields, checkFunction, checkMethods } from '../../check.js';
 import { socketAddress } from '../client-address.js';
-import { after } from '../host-call.js';
+import { after, isPromise } from '../host-call.js';
 import type { Reply } from '../reply.js';
 import { type RequestHead, withTarget } from '../request.js';
 import type { OrderService } from '../service.js';
 import { send } from './node-reply.js';
-import { attachTo } from './node-server.js';
+import { attachTo, respondBeforeErrors } from './node-server.js';
 import { createResponseQueue } from './pipelining.js';
 
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
@@ -33,17 +33,20 @@ export interface NodeHandler {
   (request: NodeRequest, response: HttpResponse, next?: () => void): void | Promise<void>;
   /**
    * Prepares and returns the `node:http` or `https` server in which the handler is mounted. Without
-   * `attach`, Node.js itself responds to malformed requests, to `CONNECT` and unknown methods, and
-   * to requests with an `Expect` field or without a `Host` field. It also drops the response to a
-   * client that has closed its sending half of the connection. With `attach`, the service responds
-   * to all of them, so every error response has the API's JSON body and the rate-limit fields.
+   * `attach`, Node.js or the host's listener for `clientError` responds to malformed requests, and
+   * Node.js to `CONNECT`, unknown methods, and requests with an `Expect` field or without a `Host`
+   * field. A client that has closed its sending half of the connection then gets only what is sent at
+   * once. With `attach`, the service responds to all of them, so every error response has the API's
+   * JSON body and the rate-limit fields. Malformed bytes after a request whose response is pending
+   * get no response and are not counted: they close the connection after that response.
    */
   attach<S extends Server>(server: S): S;
 }
 
 /**
  * Creates a handler that mounts the service in any server compatible with node:http. Headers that
- * the host has already set are kept.
+ * the host has already set are kept, unless the reply has a field of that name, as errors have
+ * `Cache-Control`.
  * @example
  * ```ts
  * import { createServer } from 'node:http';
@@ -67,14 +70,16 @@ export function nodeHandler(service: OrderService, options: NodeMountOptions = {
     // An earlier response has closed the connection. In HTTP/2, `socket.writable` is that of the
     // stream, and the stream of a HEAD request is never writable.
     if (request.socket?.writable === false && !('stream' in request)) return;
-    if (enqueue(response, () => respond(request, response, head))) return;
-    return after(
+    if (enqueue(response, () => respond(request, response, head))) return respondBeforeErrors(response);
+    const sent = after(
       service.respond(head, () => clientAddress(request)),
       (reply) => {
         onReply?.(request, reply);
         return send(response, reply);
       },
     );
+    if (isPromise(sent)) respondBeforeErrors(response);
+    return sent;
   }
 
   // Hosts recognise a middleware by the number of its parameters, which is three.

@@ -105,6 +105,39 @@ for (const [name, isSlow] of [
   });
 }
 
+for (const name of ['nodeHandler', 'koaMiddleware'] as const) {
+  test(`${name} without attach: what is carried out is answered before malformed bytes close the connection; alone, they get the 400 of Node.js, or what the host's listener sends`, async (t) => {
+    for (const [valid, malformed, ids] of [
+      [cancel(1), GARBAGE, [1n]],
+      [cancel(1) + cancel(2), GARBAGE, [1n, 2n]],
+      [cancel(1, CHUNKED), 'zz\r\nhello\r\n', [1n]],
+      ['', GARBAGE, []],
+    ] as const) {
+      const cancelled: bigint[] = [];
+      const { promise: released, resolve: release } = createDeferred<'cancelled'>();
+      const store = fakeStore({
+        cancel(id) {
+          cancelled.push(id);
+          return released;
+        },
+      });
+      const server = SERVERS[name](createShop({ store }).service);
+      const port = await serve(t, server);
+      let requests = 0;
+      server.on('request', () => ++requests === ids.length && setTimeout(release, 50, 'cancelled'));
+      for (const pieces of [[valid + malformed], [valid, malformed]]) {
+        requests = cancelled.length = 0;
+        const text = await readText(open(port, ...pieces));
+        const statuses = Array.from(text.matchAll(/^HTTP\/1\.1 (\d+)/gm), ([, status]) => status);
+        const expected = ids.length === 0 ? ['400'] : ids.map(() => '204');
+        assert.deepEqual([statuses, cancelled], [expected, ids], JSON.stringify(pieces));
+      }
+      server.on('clientError', (_error, socket) => socket.end('of the host'));
+      assert.match(await readText(open(port, valid + malformed)), /of the host$/);
+    }
+  });
+}
+
 test('even without attach(), a request with a second Authorization field after a thousand others gets a 431', async (t) => {
   const port = await serve(t, SERVERS.nodeHandler(createShop().service));
   // On Node.js 20 the handler sends this 431. From Node.js 22 on, Node.js itself sends it.
