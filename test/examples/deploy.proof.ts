@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcessByStdio, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chownSync, cpSync, existsSync, mkdirSync, readFileSync, realpathSync } from 'node:fs';
+import { chownSync, cpSync, existsSync, mkdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -9,10 +9,11 @@ import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
 import { freePort } from '../support/listen.js';
-import { packInto, run } from '../support/outer-environment.js';
+import { run } from '../support/outer-environment.js';
 import { root } from '../support/root.js';
 import { temporaryDirectory } from '../support/temporary-file.js';
 import { until } from '../support/until.js';
+import { copyProject, runLines } from './support/places.js';
 
 const deploy = join(root, 'examples/deploy');
 const read = (name: string) => readFileSync(join(deploy, name), 'utf8');
@@ -24,6 +25,20 @@ function instruction(pattern: RegExp): string {
   return pattern.exec(read('Dockerfile'))?.[1] ?? assert.fail(`no ${pattern}`);
 }
 
+/** Packs the package into a folder by the first stage of the Dockerfile, without the files that Docker ignores. */
+function packByDockerfile(folder: string): void {
+  const source = temporaryDirectory();
+  const lock = instruction(/^COPY (package\.json .+) \.\/$/m).split(' ');
+  for (const file of lock) cpSync(join(root, file), join(source, file));
+  runLines(instruction(/^RUN (npm ci .+)$/m), source);
+  copyProject(source);
+  const ignored = read('Dockerfile.dockerignore')
+    .split('\n')
+    .filter((path) => /^\w/.test(path));
+  for (const path of ignored) rmSync(join(source, path), { recursive: true, force: true });
+  runLines(`npm pack --pack-destination ${folder}`, source);
+}
+
 /** Builds the image as a folder, with this machine's Node.js and folders in place of its base. */
 function unpackImage(environment: string) {
   const image = join(temporaryDirectory(), 'image');
@@ -32,7 +47,7 @@ function unpackImage(environment: string) {
   const base = ['usr', 'lib', 'lib64'].filter((folder) => existsSync(`/${folder}`));
   for (const folder of ['app', 'bin', 'data', ...base]) mkdirSync(join(image, folder), { recursive: true });
   cpSync(realpathSync(process.execPath), join(image, 'bin/node'));
-  packInto(join(image, 'app'));
+  packByDockerfile(join(image, 'app'));
   const install = instruction(/^RUN (npm install .+)$/m);
   // The Node.js of the real image contains a SQLite driver. An older Node.js here does not.
   const command = isBuiltin('node:sqlite') ? install : install.replace(' pg ', ' libsql pg ');
@@ -119,6 +134,10 @@ test('the deployment files use only settings and probe only paths that the serve
     named.filter((name) => !help.includes(`[env: ${name}]`)),
     [],
   );
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const image = `store-orders:${version}`;
+  assert.deepEqual([container.image, compose.services.orders.image], [image, image]);
+  assert.match(read('Dockerfile'), new RegExp(`docker build .+ --tag ${image} \\.\n`));
   assert.equal(container.livenessProbe.httpGet.path, '/healthz');
   assert.equal(container.readinessProbe.httpGet.path, '/readyz');
 });

@@ -12,16 +12,21 @@ const [forClone = '', forProject = ''] = Array.from(
 );
 
 /** Runs lines of a shell in a folder. What npm has in its cache is not downloaded again. */
-function runLines(lines: string, cwd: string): void {
+export function runLines(lines: string, cwd: string): void {
   run('sh', ['-e', '-c', `export npm_config_prefer_offline=true npm_config_audit=false\n${lines}`], cwd);
+}
+
+/** Copies what a clone of the project has to a folder. */
+export function copyProject(folder: string): void {
+  const files = run('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], root).split('\0');
+  const present = files.filter((file) => file !== '' && existsSync(join(root, file)));
+  for (const file of present) cpSync(join(root, file), join(folder, file));
 }
 
 /** Creates a folder with what a clone of the project has, and prepares it for the examples. */
 function createClone(): string {
   const folder = temporaryDirectory();
-  const files = run('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], root).split('\0');
-  const present = files.filter((file) => file !== '' && existsSync(join(root, file)));
-  for (const file of present) cpSync(join(root, file), join(folder, file));
+  copyProject(folder);
   runLines(forClone, folder);
   return folder;
 }
