@@ -7,7 +7,8 @@ import type { OperationName } from './operations.js';
 /**
  * The message published for each reply on the `node:diagnostics_channel` `store-orders:reply`. For
  * a streamed list, it is published when the stream has ended. If the store failed midway, `status`
- * is still 200, and `error` is the failure. A message contains no secrets.
+ * is still 200, and `error` is the failure. A message contains no secrets, except those that the
+ * host's own parts have put into their `error`, which is passed on unchanged.
  */
 export interface ReplyMessage {
   /** The client's `X-Request-Id` if it is valid, otherwise a new id. The reply has the same id. */
@@ -67,6 +68,8 @@ export function hostErrorOf(error: unknown): unknown {
 }
 
 const MAX_MESSAGE_LENGTH = 300;
+/** To mask a shorter key would mangle words of the message, and nothing so short is a secret. */
+const MIN_KEY_LENGTH = 8;
 
 /**
  * Returns the class of an error, its code, the first line of its message, and where it was thrown:
@@ -79,7 +82,8 @@ function describe(error: unknown, apiKey: string | undefined): string {
     const kind = typeof code === 'string' ? `${name} ${code}` : `${name}`;
     const [line = ''] = `${message}`.split(/[\r\n]/, 1);
     const [place = ''] = /^ +at .+$/m.exec(`${stack}`.slice(`${name}: ${message}`.length)) ?? [];
-    const masked = (apiKey === undefined ? line : line.replaceAll(apiKey, '***')).replace(/:\/\/\S*@/g, '://***@');
+    const isSecret = apiKey !== undefined && apiKey.length >= MIN_KEY_LENGTH;
+    const masked = (isSecret ? line.replaceAll(apiKey, '***') : line).replace(/:\/\/\S*@/g, '://***@');
     const details = [masked.slice(0, MAX_MESSAGE_LENGTH), place.trim()].filter(Boolean).join(', ');
     return details === '' ? kind : `${kind}: ${details}`;
   } catch {

@@ -4,7 +4,7 @@ import { type OrderServiceOptions, PLANS, type RequestHead } from 'store-orders'
 import { fakeStore, pagesOf } from '../support/fake-store.js';
 import { assertError, rateLimitOf, retryAfterOf } from './support/answer.js';
 import { collectReplies, onReplies } from './support/replies.js';
-import { authenticate, createShop, KEY, ORDERS } from './support/shop.js';
+import { authenticate, bearer, createShop, KEY, ORDERS } from './support/shop.js';
 import { type Ask, asking, openShop, WAYS } from './support/ways.js';
 
 const SECRET = 'postgres://me:hunter2@db, key business-key\n    at hunter2';
@@ -232,6 +232,7 @@ const reject = (reason: unknown) => () => Promise.reject(reason);
 const take = async () => fail();
 const storing = (methods: object) => ({ store: { ...fakeStore(), ...methods } });
 const DELETE = { method: 'DELETE', url: `${ORDERS}/1`, rawHeaders: KEY };
+const SHORT_KEY = { ...DELETE, rawHeaders: bearer('data') };
 const CONDITIONAL = { ...DELETE, rawHeaders: [...KEY, 'If-Match', '"a"'] };
 
 const MASKED = /^authenticate failed: Error ECONNREFUSED: postgres:\/\/\*\*\*@db, key \*\*\*, at .*failures\.test/;
@@ -254,6 +255,13 @@ const WARNINGS: readonly (readonly [says: RegExp, status: number, options: objec
   [UNKNOWN, 500, storing({ cancel: () => 'shipped' }), DELETE],
   [INVALID, 503, { authenticate: () => ({ id: '', plan: PLANS.free }) }],
   [/^authenticate failed: Error: x{300}, at /, 503, { authenticate: reject(new Error('x'.repeat(301))) }],
+  // A key that is a part of words is too short to be a secret.
+  [
+    /^authenticate failed: Error: the database is down, at /,
+    503,
+    { authenticate: reject(new Error('the database is down')) },
+    SHORT_KEY,
+  ],
   // Drivers also throw objects that are not errors.
   [/^authenticate failed: Error X: down$/, 503, { authenticate: reject({ code: 'X', message: 'down' }) }],
   [/^authenticate failed: Error X$/, 503, { authenticate: reject({ code: 'X' }) }],

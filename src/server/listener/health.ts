@@ -2,12 +2,15 @@ import { checkFunction } from '../../check.js';
 import type { OpenPath } from '../../http/front-door.js';
 import type { ErrorCode } from '../../http/index.js';
 
+export const BACKEND_STATES = ['ok', 'degraded', 'unavailable'] as const;
+
 /** In the state `degraded`, the server works without the backend as far as possible. */
-export type BackendState = 'ok' | 'degraded' | 'unavailable';
+export type BackendState = (typeof BACKEND_STATES)[number];
 
 /**
  * For each backend, by its name, a function that returns its state. The server is not ready if a
- * function throws, rejects or returns `unavailable`.
+ * function throws, rejects, or returns anything but `ok` or `degraded`. While a function has not
+ * settled, `/readyz` does not respond, which probes take for not ready.
  */
 export type Backends = Readonly<Record<string, () => BackendState | Promise<BackendState>>>;
 
@@ -65,7 +68,8 @@ async function checkReadiness(backends: Backends, isDraining: () => boolean) {
 
 export async function stateOf(check: Backends[string]): Promise<BackendState> {
   try {
-    return await check();
+    const state = await check();
+    return BACKEND_STATES.find((known) => known === state) ?? 'unavailable';
   } catch {
     return 'unavailable';
   }

@@ -4,10 +4,9 @@ import { COMMIT_CHANNEL } from '../../commits.js';
 import type { ReplyMessage } from '../../http/index.js';
 import { OPERATION_NAMES } from '../../http/operations.js';
 import type { LimiterMode } from '../../limits/redis/limiter.js';
-import { type BackendState, type Backends, stateOf } from '../listener/health.js';
+import { BACKEND_STATES, type Backends, stateOf } from '../listener/health.js';
 
 const MODES: readonly LimiterMode[] = ['shared', 'local', 'open', 'closed'];
-const STATES: readonly BackendState[] = ['ok', 'degraded', 'unavailable'];
 const WRITE_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 /** Upper bounds of durations. With all parts in memory, a typical request is faster than the first. */
 const DURATION_BUCKETS = [
@@ -59,7 +58,7 @@ export function createMetrics(backends: Backends, limiterMode?: () => LimiterMod
     async collect() {
       for (const [backend, check] of Object.entries(backends)) {
         const current = await stateOf(check);
-        for (const state of STATES) this.set({ backend, state }, Number(state === current));
+        for (const state of BACKEND_STATES) this.set({ backend, state }, Number(state === current));
       }
     },
   });
