@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createMemoryLimiter, createPlan, PLANS, perDay, perMinute } from 'store-orders/limiter';
 import { createRedisLimiter } from 'store-orders/redis';
+import { planTable } from '../../dist/limits/plan-table.js';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
@@ -38,6 +39,30 @@ test('PLANS has the plans of part 8 of the specification, and all have the defau
     free: plan('free', 60, 1_000),
     pro: plan('pro', 300, 10_000),
     business: plan('business', 1_000, 100_000),
+  });
+});
+
+test('the table of plans has a column for each window, and no quota stands under the window of another one', () => {
+  assert.deepEqual(planTable(), {
+    windows: ['minute', 'day'],
+    rows: [
+      ['free', '60', '1,000'],
+      ['pro', '300', '10,000'],
+      ['business', '1,000', '100,000'],
+      ['enterprise', 'agreed', 'agreed'],
+    ],
+  });
+  const hour = { name: 'hour', quota: 2_000, windowMs: 3_600_000 };
+  const pro = createPlan({ name: 'pro', policies: [perMinute(300), perDay(10_000), hour] });
+  const sale = createPlan({ name: 'sale', policies: [hour] });
+  assert.deepEqual(planTable([PLANS.free, pro, sale]), {
+    windows: ['minute', 'hour', 'day'],
+    rows: [
+      ['free', '60', 'no limit', '1,000'],
+      ['pro', '300', '2,000', '10,000'],
+      ['sale', 'no limit', '2,000', 'no limit'],
+      ['enterprise', 'agreed', 'agreed', 'agreed'],
+    ],
   });
 });
 

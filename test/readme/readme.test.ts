@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { planTable } from '../../dist/limits/plan-table.js';
 import { root } from '../support/root.js';
 
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
@@ -52,6 +53,13 @@ test('the server in the first code block of the README responds as the console e
 test('the code block "Test your client" of the README passes', async () => {
   const [status] = await once(start('test.ts', blocks[1] ?? ''), 'exit');
   assert.equal(status, 0);
+});
+
+test('the README shows the quotas of the fixed plans', () => {
+  const { windows, rows } = planTable();
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
+  assert.ok(readme.includes(line(['plan', ...windows.map((window) => `per ${window}`)])));
+  for (const [name, ...quotas] of rows.slice(0, -1)) assert.ok(readme.includes(line([`\`${name}\``, ...quotas])), name);
 });
 
 test('the README lists every subpath of the package', () => {

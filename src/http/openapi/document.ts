@@ -1,5 +1,5 @@
 import { checkFields } from '../../check.js';
-import { PLANS } from '../../limits/index.js';
+import { planTable } from '../../limits/plan-table.js';
 import { OPERATION_NAMES, OPERATIONS, type OperationName } from '../operations.js';
 import { checkBasePath } from '../route.js';
 import type { OrderServiceOptions } from '../service.js';
@@ -160,15 +160,11 @@ sed -E 's/"(id|petId)":(-?[0-9]+)/"\\1":"\\2"/g' | jq -r '.[].id'
 
 ## Rate limits
 
-| plan | requests per minute | requests per day |
-| --- | ---: | ---: |
-${Object.values(PLANS)
-  .map(({ name, policies }) => `| ${name} | ${policies.map(({ quota }) => quota).join(' | ')} |`)
-  .join('\n')}
-| enterprise | custom | custom |
+${planRows()}
 
-An allowed request counts against both windows. A refused request counts against neither. Every response carries
-the \`X-RateLimit-*\` headers, which describe the window that will refuse first, and \`RateLimit\`, which describes both windows.
+An allowed request counts against every window of its plan. A refused request counts against none. Every response
+carries the \`X-RateLimit-*\` headers, which describe the window that will refuse first, and \`RateLimit\`, which
+describes every window.
 After a 429 or 503, wait the number of seconds in \`Retry-After\`. If the next request is refused too, double the wait each
 time. A key that keeps sending without waiting can be temporarily banned. A \`DELETE\` can be repeated: after a lost
 response, 409 \`order_already_cancelled\` means that the order is cancelled.
@@ -185,3 +181,10 @@ unsupported method on a known path returns 405 \`method_not_allowed\` with an \`
 
 The path begins with the version. Each operation has a stability mark in \`x-stability\`: \`stable\`, \`beta\` or
 \`experimental\`. An operation that will be removed is marked \`deprecated\`.`;
+
+/** Returns the plans as a Markdown table. */
+function planRows(): string {
+  const { windows, rows } = planTable();
+  const head = ['plan', ...windows.map((window) => `requests per ${window}`)];
+  return [head, ['---', ...windows.map(() => '---:')], ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+}

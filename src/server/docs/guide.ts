@@ -1,5 +1,5 @@
 import type { OpenApiDocument } from '../../http/openapi/document.js';
-import { PLANS } from '../../limits/index.js';
+import { planTable } from '../../limits/plan-table.js';
 import { propertyText } from './document-parts.js';
 import { codeBlock, escapeHtml, prose, row, section, table } from './markup.js';
 
@@ -53,18 +53,18 @@ BigInt('9007199254740993');
 
 function renderRateLimits({ components }: OpenApiDocument): string {
   const headers = Object.entries(components.headers).filter(([name]) => /ratelimit|retry-after/i.test(name));
-  const plans = Object.values(PLANS).map(({ name, policies }) =>
-    row(name, ...policies.map(({ quota }) => quota.toLocaleString('en'))),
-  );
+  const { windows, rows } = planTable();
+  const headings = ['Plan', ...windows.map((window) => `Requests per ${window}`)];
+  const plans = rows.map(([name = '', ...quotas]) => row(name, ...quotas));
   const example = headers
     .filter(([name]) => name !== 'Retry-After')
     .map(([name, header]) => `${name}: ${propertyText(header, 'example')}`);
   return section(
     'rate-limits',
     'Rate limits',
-    `<p>A plan has a quota per minute and a quota per day. Every allowed request with a valid key counts against both, whatever its status. A request refused by the limits counts against neither.</p>
-<p>A window starts with the first request and ends after a minute or a day. The whole quota is then available again.</p>
-${table(['Plan', 'Requests per minute', 'Requests per day'], [...plans, row('enterprise', 'agreed', 'agreed')])}
+    `<p>A plan has a quota for each window. Every allowed request with a valid key counts against all of them, whatever its status. A request refused by the limits counts against none.</p>
+<p>A window starts with its first request. When it ends, the whole quota is available again.</p>
+${table(headings, plans)}
 <p>After a 429, wait the number of seconds in <code>Retry-After</code>. A request sent after that time is within the limit. A key that keeps sending without waiting is banned: first for a minute, then longer.</p>
 <p>Requests without a valid key are limited by client address.</p>`,
     `${codeBlock('Headers of every response', example.join('\n'))}
