@@ -32,7 +32,7 @@ test('health checks need no key: /healthz reports that the server runs, /readyz 
     assert.deepEqual(await answer('/readyz'), [200, ready]);
   }
   assert.deepEqual(await answer('/readyz', 'HEAD'), [200, '']);
-  for (state of ['unavailable', new Error('secret'), JSON.parse('"unavailible"')]) {
+  for (state of ['unavailable', new Error('secret'), JSON.parse('"broken"')]) {
     const error =
       '{"code":"service_unavailable","message":"The server is not ready. Ask again in a moment.","status":503,' +
       '"backends":{"database":"unavailable","quotas":"ok"}}';
