@@ -45,14 +45,15 @@ export interface HeldPostgresClient extends PostgresClient {
 
 /**
  * Takes one connection out of a pool. Ignores its `error` events until it is released, because the
- * next query reports the error. Listens from the callback of `pg` on. A promise would resolve too
- * late if PostgreSQL ends the connection in its first packet.
+ * next query reports the error. Listens in the callback that `pg` calls: if PostgreSQL ends the
+ * connection in its first packet, a promise would resolve only after the event.
  */
 export async function holdConnection(connect: NonNullable<PostgresPool['connect']>): Promise<HeldPostgresClient> {
   const client = await new Promise<HeldPostgresClient>((resolve, reject) => {
     connect((error, taken) => {
       taken?.on?.('error', ignore);
-      taken === undefined ? reject(error) : resolve(taken);
+      if (taken === undefined) reject(error);
+      else resolve(taken);
     })?.then(resolve, reject);
   });
   return {
@@ -69,6 +70,38 @@ function ignore(): void {}
 /** Names a frequent statement, so that each connection parses it only once. */
 export function nameStatement(text: string): { readonly name: string; readonly text: string } {
   return { name: `store_orders_${hash('sha256', text, 'hex').slice(0, 32)}`, text };
+}
+
+/** The SQLSTATE codes of a named statement that the server does not know, or knows already. */
+const FOREIGN_NAMES = ['26000', '42P05'];
+
+const UNNAMED_WARNING =
+  'PostgreSQL has lost a prepared statement, as behind a pooler in transaction mode. Statements are no longer ' +
+  'prepared, which costs PostgreSQL more processor time. pgbouncer keeps them from version 1.21 on, with ' +
+  'max_prepared_statements above 0.';
+
+/**
+ * Returns a pool that stops to name statements, and emits a process warning, when the server does
+ * not find a name, or finds it taken. That happens behind a pooler that gives each transaction
+ * another connection. Such a statement has not run, so it is sent again without its name.
+ */
+export function withUnnamedFallback(pool: PostgresPool): PostgresPool {
+  let isNaming = true;
+
+  async function query(statement: PostgresStatement) {
+    const { name, ...unnamed } = statement;
+    if (name === undefined || !isNaming) return pool.query(unnamed);
+    try {
+      return await pool.query(statement);
+    } catch (error) {
+      if (!FOREIGN_NAMES.includes(codeOf(error))) throw error;
+    }
+    if (isNaming) process.emitWarning(UNNAMED_WARNING, 'StoreOrdersWarning');
+    isNaming = false;
+    return pool.query(unnamed);
+  }
+
+  return pool.connect === undefined ? { query } : { query, connect: pool.connect.bind(pool) };
 }
 
 /**

@@ -1,57 +1,53 @@
 import { nameStatement, type PostgresClient, type PostgresPool } from '../../databases/postgres/client.js';
 import { createSnapshotReader, type SnapshotReader } from '../../databases/postgres/list-connections.js';
-import { createGrouping } from '../grouping.js';
 import { escapeNonAscii, parseJsonArray } from '../json.js';
-import { INT64_MAX, INT64_MIN, type Order, type OrderId } from '../order.js';
+import { createNewestList, type NewestList } from '../newest-list.js';
+import { INT64_MAX, INT64_MIN, type OrderId } from '../order.js';
 import type { OrderRecord } from '../record.js';
-import { type ListedOrders, type OrderArray, withVersion } from '../store.js';
+import type { OrderPages } from '../store.js';
 import { type OrderTable, OWN_TABLE, readOrder } from './table.js';
 
 /** The number of orders in a page. A page has about 200 KB and takes the server about 3 ms. */
 const PAGE = 2_000;
 
 /**
- * Creates a function that lists the orders of a table. Concurrent calls share one query of the
- * first page. The query is sent after all of these calls were made, so that none of them receives
- * an older list.
- *
- * A list that is shorter than a page is returned as an array, whose version is the text that the
- * query returned. A longer list is streamed page by page, from one snapshot on a connection of its
- * own. It is not cached, because checking whether a copy is current would query all rows. If the
- * pool has no `connect`, every list is an array.
+ * Creates the list of a table. With a `revision`, its pages have a version, and are read once for
+ * each change. Without one, each call reads the first page. If that is the whole list, its text is
+ * its version. Otherwise the list is read for each client, and has no version.
  */
-export function createTableLister(pool: PostgresPool, table: OrderTable): () => Promise<ListedOrders> {
-  const readSnapshot = pool.connect && createSnapshotReader(pool.connect.bind(pool));
-  const limit = readSnapshot === undefined ? 'ALL' : PAGE;
-  let isKnownAsShort = false;
-  let shortList: OrderArray | undefined;
+export function createTableList(pool: PostgresPool, table: OrderTable): NewestList {
+  const readPages = createPageReader(pool, table);
+  const { revision } = table;
 
-  async function readFirstPage(): Promise<() => ListedOrders> {
-    // A statement that was prepared for a few rows would sort the whole table after it has grown.
-    const isPrepared = isKnownAsShort;
-    isKnownAsShort = false;
-    const { text, last } = await readPage(pool, table, INT64_MIN, limit, isPrepared);
-    isKnownAsShort = last === undefined;
-    if (last !== undefined && readSnapshot !== undefined) return () => readTexts(readSnapshot, table);
-    if (shortList?.version !== text) shortList = withVersion(parseOrders(text), text);
-    const orders = shortList;
-    return () => orders;
+  async function readUnversioned(): Promise<OrderPages> {
+    const { text, last } = await readPage(pool, table, INT64_MIN, PAGE);
+    return last === undefined ? Object.assign(yieldText(text), { version: text }) : readPages();
   }
 
-  const group = createGrouping<(page: ReturnType<typeof readFirstPage>) => void>(Infinity, (callers) => {
-    const page = readFirstPage();
-    for (const resolve of callers) resolve(page);
-    return page;
+  if (revision === undefined) return { list: readUnversioned, noteChange() {} };
+  const select = nameStatement(`SELECT (${revision})::text AS revision`);
+  return createNewestList({
+    readRevision: async () => String((await pool.query(select)).rows[0]?.['revision']),
+    readPages,
   });
-
-  return async () => {
-    const list = await new Promise<() => ListedOrders>(group);
-    return list();
-  };
 }
 
-function parseOrders(text: string): Order[] {
-  return Array.from(parseJsonArray(`[${text}]`), ({ value }) => readOrder(Object(value)));
+async function* yieldText(text: string): AsyncGenerator<string> {
+  yield text;
+}
+
+/**
+ * Creates a function that reads a list from one snapshot: on a connection of its own, or in a single
+ * query if the pool has no `connect`.
+ */
+function createPageReader(pool: PostgresPool, table: OrderTable): () => AsyncGenerator<string> {
+  if (pool.connect === undefined) {
+    return async function* () {
+      yield (await readPage(pool, table, INT64_MIN, 'ALL')).text;
+    };
+  }
+  const readSnapshot = createSnapshotReader(pool.connect.bind(pool));
+  return () => readTexts(readSnapshot, table);
 }
 
 type ListedTable = Pick<OrderTable, 'table' | 'id' | 'json'>;
@@ -80,13 +76,13 @@ async function readPage(
   { table, id, json }: ListedTable,
   first: OrderId,
   limit: number | 'ALL',
-  isPrepared = false,
 ): Promise<Page> {
   // `string_agg` reads directly from the sorted subquery, so it keeps the sequence.
   const text = `SELECT count(*)::text AS count, max(id)::int8::text AS last, string_agg(json, ',') AS text FROM (
       SELECT o.${id} AS id, ${json} AS json FROM ${table} AS o
       WHERE o.${id} >= $1::text::int8 ORDER BY o.${id} LIMIT ${limit}) AS page`;
-  const { rows } = await client.query({ ...(isPrepared ? nameStatement(text) : { text }), values: [`${first}`] });
+  // Not prepared: a plan made for a few rows would sort the whole table after it has grown.
+  const { rows } = await client.query({ text, values: [`${first}`] });
   const [page] = rows;
   return {
     text: escapeNonAscii(String(page?.['text'] ?? '')),

@@ -1,5 +1,5 @@
 import { checkMethods } from '../../check.js';
-import { nameStatement, type PostgresPool } from '../../databases/postgres/client.js';
+import { nameStatement, type PostgresPool, withUnnamedFallback } from '../../databases/postgres/client.js';
 import { migrateTables } from '../../databases/postgres/migration.js';
 import { type CancelOutcome, cancelOutcome, type ShipOutcome, shipOutcome } from '../cancellation.js';
 import { parseJson } from '../json.js';
@@ -7,15 +7,16 @@ import type { OrderId } from '../order.js';
 import { type OrderInput, type OrderRecord, toOrderRecords } from '../record.js';
 import {
   isReplacing,
-  type ListedOrders,
+  type MaybePromise,
+  type OrderPages,
   type OrderStore,
   type OwnedOrderStore,
   type PutOptions,
   type PutOutcome,
 } from '../store.js';
-import { createTableLister } from './list.js';
+import { createTableList } from './list.js';
 import { putRecords } from './put.js';
-import { ORDERS_SCHEMA, type OrderTable, OWN_TABLE, type PostgresOrderTable, readOrder, readTable } from './table.js';
+import { ORDERS_SCHEMA, OWN_TABLE, type PostgresOrderTable, readOrder, readTable } from './table.js';
 import { createTransition } from './transition.js';
 
 /**
@@ -29,7 +30,11 @@ export interface PostgresOrderStore extends OwnedOrderStore {
    * there is something to create.
    */
   migrate(): Promise<void>;
-  list(): Promise<ListedOrders>;
+  /**
+   * Returns pages with a version. They show this store's own puts immediately, and puts of any other
+   * writer at most a tenth of a second later.
+   */
+  list(): MaybePromise<OrderPages>;
   cancel(id: OrderId): Promise<CancelOutcome>;
   put(orders: Iterable<OrderInput>, options?: PutOptions): Promise<PutOutcome>;
   get(id: OrderId): Promise<OrderRecord | undefined>;
@@ -44,14 +49,12 @@ export interface PostgresOrderStore extends OwnedOrderStore {
  * ended. Throws a TypeError if `pool` is not a pool.
  *
  * Every method is one statement and one round trip, except a `put` that finds an id taken, and a
- * `list` of 2,000 orders or more. Concurrent cancels share a statement, and so do concurrent lists.
- * A long list is read from one snapshot, on a connection that is held until the client has read the
- * list or hung up. Long lists hold at most four connections of the pool. A further list fails if
- * none of the four is free within 5 s. A cancel fails if another transaction keeps its order locked
- * for 5 s.
+ * `list` within a tenth of a second of the previous one, which sends none. Concurrent cancels share
+ * a statement. The pages of a list are read only after a change, from one snapshot, on a connection
+ * that is held meanwhile. A cancel fails if another transaction keeps its order locked for 5 s.
  *
  * Frequent statements have names, so `pg` prepares them. Behind a pooler that does not support this,
- * pass an object whose `query` omits the name.
+ * statements are sent without names from the first failure on, and a process warning is emitted.
  *
  * A statement whose reply is lost is never sent again, because it may have run: the call rejects.
  * For a server that does not respond at all, set timeouts on the pool: `connectionTimeoutMillis`,
@@ -60,17 +63,22 @@ export interface PostgresOrderStore extends OwnedOrderStore {
  */
 export function createPostgresOrderStore(pool: PostgresPool): PostgresOrderStore {
   checkMethods('pool', pool, ['query']);
+  const database = withUnnamedFallback(pool);
+  const { list, noteChange } = createTableList(database, OWN_TABLE);
   const selectOne = nameStatement(
     `SELECT ${OWN_TABLE.json} AS json, status FROM store_orders AS o WHERE id = $1::text::int8`,
   );
   return {
-    ...createTableStore(pool, OWN_TABLE),
-    migrate: () => migrateTables(pool, ORDERS_SCHEMA, { creates: true, upgrades: true }),
-    ship: createTransition(pool, OWN_TABLE, 'shipped', shipOutcome),
-    put: async (orders, options) => putRecords(pool, toOrderRecords(orders), isReplacing(options)),
+    list,
+    cancel: createTransition(database, OWN_TABLE, 'cancelled', cancelOutcome),
+    ship: createTransition(database, OWN_TABLE, 'shipped', shipOutcome),
+    migrate: () => migrateTables(database, ORDERS_SCHEMA, { creates: true, upgrades: true }),
+
+    put: async (orders, options) =>
+      putRecords(database, toOrderRecords(orders), isReplacing(options)).finally(noteChange),
 
     async get(id) {
-      const [row] = (await pool.query({ ...selectOne, values: [`${id}`] })).rows;
+      const [row] = (await database.query({ ...selectOne, values: [`${id}`] })).rows;
       return row && { ...readOrder(Object(parseJson(String(row['json'])))), status: String(row['status']) };
     },
 
@@ -84,12 +92,17 @@ export function createPostgresOrderStore(pool: PostgresPool): PostgresOrderStore
  * trigger sees all orders that are cancelled together. Otherwise the store works like {@link
  * createPostgresOrderStore}. Throws a TypeError that names an invalid option. If the database lacks
  * a table or column, `list` and `cancel` reject.
+ *
+ * Without the option `revision`, a list of 2,000 orders or more is read for each client, without an
+ * ETag, on a connection that is held until the client has read the list or hung up. Such lists hold
+ * at most four connections of the pool. A further one fails if none of the four is free within 5 s.
  */
 export function createMappedOrderStore(pool: PostgresPool, table: PostgresOrderTable): OrderStore {
   checkMethods('pool', pool, ['query']);
-  return createTableStore(pool, readTable(table));
-}
-
-function createTableStore(pool: PostgresPool, table: OrderTable) {
-  return { list: createTableLister(pool, table), cancel: createTransition(pool, table, 'cancelled', cancelOutcome) };
+  const mapped = readTable(table);
+  const database = withUnnamedFallback(pool);
+  return {
+    list: createTableList(database, mapped).list,
+    cancel: createTransition(database, mapped, 'cancelled', cancelOutcome),
+  };
 }

@@ -42,6 +42,12 @@ export interface PostgresOrderTable {
    * NULL, cannot be cancelled.
    */
   readonly statuses?: Readonly<Partial<Record<KnownStatus, string | readonly string[] | undefined>>> | undefined;
+  /**
+   * SQL that returns one value, which changes whenever an order, as listed, is added, changed or
+   * deleted, such as `SELECT changes FROM shop.orders_revision`. With it, the list is read once for
+   * each change and shared by all clients. Without it, the list is read for each client.
+   */
+  readonly revision?: string | undefined;
 }
 
 type KnownStatus = (typeof ORDER_STATUSES)[number];
@@ -55,6 +61,8 @@ export interface OrderTable {
   readonly json: string;
   /** The known status that each text in the status column stands for. */
   readonly statuses: ReadonlyMap<string, OrderStatus>;
+  /** SQL that returns one value, which changes whenever the list changes. */
+  readonly revision: string | undefined;
 }
 
 /**
@@ -62,10 +70,15 @@ export interface OrderTable {
  * an invalid option.
  */
 export function readTable(description: PostgresOrderTable, serializers = CHECKED_SERIALIZERS): OrderTable {
-  checkFields('table', description, ['statuses'], ['table', 'columns']);
-  const { table, columns, statuses = {} } = description;
+  checkFields('table', description, ['statuses', 'revision'], ['table', 'columns']);
+  const { table, columns, statuses = {}, revision } = description;
+  const names = `${table}`.split('.');
+  if (names.length > 2) throw new TypeError('table: expected a name such as orders or shop.orders');
   checkFields('columns', columns, FIELD_NAMES, ['id', 'status']);
   checkFields('statuses', statuses, ORDER_STATUSES);
+  if (revision !== undefined && (typeof revision !== 'string' || revision === '')) {
+    throw new TypeError('revision: expected an SQL query');
+  }
 
   function column(field: keyof typeof columns): string {
     return quoteName(`columns.${field}`, columns[field]);
@@ -80,14 +93,12 @@ export function readTable(description: PostgresOrderTable, serializers = CHECKED
 
   const id = column('id');
   return {
-    table: `${table}`
-      .split('.')
-      .map((name) => quoteName('table', name))
-      .join('.'),
+    table: names.map((name) => quoteName('table', name)).join('.'),
     id,
     status: column('status'),
     json: `'{"id":' || ${serializers.id(`o.${id}`)}${FIELD_NAMES.map(member).join('')} || '}'`,
     statuses: readStatuses(statuses),
+    revision,
   };
 }
 
@@ -104,24 +115,62 @@ export function quoteText(text: string): string {
 function readStatuses(statuses: NonNullable<PostgresOrderTable['statuses']>): ReadonlyMap<string, OrderStatus> {
   const known = new Map<string, OrderStatus>();
   for (const status of ORDER_STATUSES) {
-    const texts = [statuses[status] ?? status].flat();
-    if (texts.length === 0) throw new TypeError(`statuses.${status}: expected at least one string`);
-    for (const text of texts) {
-      if (typeof text !== 'string') throw new TypeError(`statuses.${status}: expected a string or an array of strings`);
-      const other = known.get(text);
-      if (other !== undefined) throw new TypeError(`statuses.${status}: '${text}' already stands for ${other}`);
-      known.set(text, status);
+    const spellings = [statuses[status] ?? status].flat();
+    if (spellings.length === 0) throw new TypeError(`statuses.${status}: expected at least one string`);
+    for (const spelling of spellings) {
+      if (typeof spelling !== 'string')
+        throw new TypeError(`statuses.${status}: expected a string or an array of strings`);
+      const other = known.get(spelling);
+      if (other !== undefined) throw new TypeError(`statuses.${status}: '${spelling}' already stands for ${other}`);
+      known.set(spelling, status);
     }
   }
   return known;
 }
 
+/** The first half of the advisory lock of writers. No other program is likely to use it. */
+const WRITERS = 1_145_292_107;
+
+/**
+ * The revision of the list is a random number in a sequence, which each transaction that changes
+ * the list replaces before it commits, and the transactions that have done so and are still in
+ * flight. Each of these holds a shared lock until its end. README.md gives the reasons.
+ */
 export const ORDERS_SCHEMA: Schemas = {
   orders: [
     `CREATE TABLE store_orders (
-      id bigint PRIMARY KEY, pet_id bigint, quantity bigint, ship_date text, complete boolean, status text NOT NULL)`,
+      id bigint PRIMARY KEY, pet_id bigint, quantity bigint, ship_date text, complete boolean, status text NOT NULL);
+    CREATE SEQUENCE store_orders_revision MINVALUE 0;
+    GRANT SELECT ON SEQUENCE store_orders_revision TO PUBLIC;
+    CREATE FUNCTION store_orders_changed() RETURNS trigger
+      LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $changed$ BEGIN
+      -- Once in a transaction is enough, because its end changes the revision again. Before it has
+      -- an id, the transaction has changed no row.
+      IF pg_current_xact_id_if_assigned() IS NOT NULL
+        AND current_setting('store_orders.changed', true) IS DISTINCT FROM TG_RELID::text THEN
+        PERFORM set_config('store_orders.changed', TG_RELID::text, true);
+        PERFORM pg_advisory_xact_lock_shared(${WRITERS}::bigint << 32 | TG_RELID::bigint);
+        PERFORM setval(format('%I.store_orders_revision', TG_TABLE_SCHEMA), (random() * 9e18)::bigint);
+      END IF;
+      RETURN NULL;
+    END $changed$;
+    CREATE TRIGGER store_orders_changed
+      AFTER INSERT OR DELETE OR TRUNCATE OR UPDATE OF ${FIELD_NAMES.map((name) => FIELDS[name].column).join(', ')}
+      ON store_orders FOR EACH STATEMENT EXECUTE FUNCTION store_orders_changed();
+    ALTER TABLE store_orders ENABLE ALWAYS TRIGGER store_orders_changed`,
   ],
 };
+
+/**
+ * SQL that returns the revision of the own list. Reads the sequence before the locks: in the other
+ * order, a transaction could begin to change the list between them, and be seen in neither. A crash
+ * or a failover can lose a commit but not its number, so the start of the server is included.
+ */
+const OWN_REVISION = `SELECT concat_ws(' ', extract(epoch FROM pg_postmaster_start_time()), (
+    SELECT concat_ws(' ', last_value, string_agg(virtualtransaction, ' ' ORDER BY virtualtransaction))
+    FROM pg_locks WHERE locktype = 'advisory' AND classid = ${WRITERS} AND objid = 'store_orders'::regclass
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())))
+  FROM store_orders_revision`;
 
 export const OWN_TABLE = readTable(
   {
@@ -131,6 +180,7 @@ export const OWN_TABLE = readTable(
       status: 'status',
       ...Object.fromEntries(FIELD_NAMES.map((name) => [name, FIELDS[name].column])),
     },
+    revision: OWN_REVISION,
   },
   OWN_SERIALIZERS,
 );

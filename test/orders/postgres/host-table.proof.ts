@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { createMappedOrderStore, type PostgresOrderTable } from 'store-orders/postgres';
 import { missingEngine, startEngine } from '../../support/postgres-server.js';
 import { EDGE_IDS } from '../support/order-arbitrary.js';
-import { textOf } from '../support/store-suite.js';
+import { listed, textOf } from '../support/store-suite.js';
 
 const SHOP: PostgresOrderTable = {
   table: 'shop.Orders "2026"',
@@ -64,14 +64,13 @@ describe('the order store over a table of the embedding program in PostgreSQL', 
   const store = createMappedOrderStore(pool, SHOP);
 
   test('the rows are listed as orders, without the fields that are NULL or out of range', async () => {
-    const listed = await store.list();
-    assert.deepEqual(Array.from(Object(listed)), [
+    assert.deepEqual(await listed(store), [
       { id: -8n, petId: 1n, complete: false },
       { id: 1n },
       { id: 2n, quantity: 1 },
       { id: 3n, petId: 7n, quantity: 2, shipDate: '2026-02-03T04:05:06.25Z', complete: true },
     ]);
-    assert.equal(await store.list(), listed);
+    assert.equal((await store.list()).version, (await store.list()).version);
   });
 
   test('a cancel reads and writes the statuses of the table', async () => {
@@ -112,7 +111,7 @@ describe('the order store over a table of the embedding program in PostgreSQL', 
       rows,
       EDGE_IDS.map((id) => ({ number: `${id}`, state: id === 0n ? 0 : 9 })),
     );
-    assert.equal(Array.from(Object(await view.list())).length, EDGE_IDS.length - 1);
+    assert.equal((await listed(view)).length, EDGE_IDS.length - 1);
   });
 
   for (const [field, type, values] of VALUES) {
@@ -123,12 +122,12 @@ describe('the order store over a table of the embedding program in PostgreSQL', 
         await pool.query(`INSERT INTO mapped VALUES (${index}, 'x', $1)`, [value]);
       }
       const columns = { ...COLUMNS, [field]: 'value' };
-      const listed = await createMappedOrderStore(pool, { table: 'mapped', columns }).list();
+      const store = createMappedOrderStore(pool, { table: 'mapped', columns });
       const expected = Object.values(values).map((value, index) => ({
         id: BigInt(index),
         ...(value !== undefined && { [field]: value }),
       }));
-      assert.deepEqual(Array.from(Object(listed)), expected);
+      assert.deepEqual(await listed(store), expected);
     });
   }
 
@@ -154,6 +153,8 @@ describe('the order store over a table of the embedding program in PostgreSQL', 
 for (const [table, message] of [
   [{ table: '', columns: COLUMNS }, 'table: expected a name'],
   [{ table: 'shop.', columns: COLUMNS }, 'table: expected a name'],
+  [{ table: 'a.b.c', columns: COLUMNS }, 'table: expected a name such as orders or shop.orders'],
+  [{ table: 'a', columns: COLUMNS, revision: '' }, 'revision: expected an SQL query'],
   [{ table: 'a', columns: { id: 'id' } }, 'columns.status: missing'],
   [{ table: 'a', columns: { ...COLUMNS, id: '' } }, 'columns.id: expected a name'],
   [{ table: 'a', columns: COLUMNS, statuses: null }, 'statuses: expected an object with pending, shipped, cancelled'],

@@ -14,6 +14,8 @@ import { until } from '../../support/until.js';
 const MANY = 1_000_000;
 const BEYOND_BASE = 64 * MIB;
 const HANG_UPS = 5;
+const READERS = 8;
+const LISTS_EACH = 2;
 
 test('a million orders in PostgreSQL', { skip: missingEngine }, async (t) => {
   const engine = await startEngine();
@@ -23,10 +25,10 @@ test('a million orders in PostgreSQL', { skip: missingEngine }, async (t) => {
   await admin.query(`INSERT INTO store_orders SELECT 2 * i, i % 90, i % 30 + 1, '2026-07-16T00:00:00Z', i % 2 = 0, 'pending'
     FROM generate_series(0, ${MANY - 1}) AS i`);
   await admin.query('VACUUM ANALYZE store_orders');
-  const server = await startServing(t, engine.url);
+  const server = await startServing(t, engine.url, 'streamed');
   const isAtRest = async () => (await statesOf(admin)).every((state) => state === 'idle');
 
-  await t.test('when a client hangs up, its database connection becomes free', async () => {
+  await t.test('when a client of a streamed list hangs up, its database connection becomes free', async () => {
     for (let i = 0; i < HANG_UPS; i++) {
       const response = await server.list();
       assert.ok(!(await isAtRest()), 'the list is still being read');
@@ -36,7 +38,7 @@ test('a million orders in PostgreSQL', { skip: missingEngine }, async (t) => {
     assert.ok((await statesOf(admin)).length <= 2, 'a list reuses a connection that an earlier list has freed');
   });
 
-  await t.test('a million orders are listed from one snapshot, in bounded memory', async (t) => {
+  await t.test('a million orders are streamed from one snapshot, in bounded memory', async (t) => {
     // The server has already served lists, so the memory that it usually needs is part of the
     // baseline.
     forgetPeak(server.pid);
@@ -59,7 +61,7 @@ test('a million orders in PostgreSQL', { skip: missingEngine }, async (t) => {
   });
 
   await t.test(
-    'if the connection is lost while the client pauses, the list is cut off, and the next one is complete',
+    'if the connection is lost while the client of a streamed list pauses, the list is cut off, and the next one is complete',
     async () => {
       const response = await server.list();
       await until(async () => (await statesOf(admin)).includes('idle in transaction'));
@@ -72,6 +74,49 @@ test('a million orders in PostgreSQL', { skip: missingEngine }, async (t) => {
       assert.deepEqual([scan.orders(), scan.isAscending()], [MANY + 2, true]);
     },
   );
+
+  await t.test(
+    'a list with a revision is read once for all clients, and holds no connection while they read',
+    async (t) => {
+      const sharing = await startServing(t, engine.url, 'shared');
+      const waiting = await Promise.all(Array.from({ length: READERS }, sharing.list));
+      assert.ok(await isAtRest());
+      assert.equal((await statesOf(admin)).length, 2, 'the revision and the list were each asked for once');
+      const scan = createListScan();
+      const response = await sharing.list();
+      for await (const chunk of response) scan.add(chunk);
+      assert.deepEqual([scan.orders(), scan.isAscending()], [MANY + 2, true]);
+      for (const { headers } of waiting) assert.equal(headers.etag, response.headers.etag);
+      for (const reader of waiting) reader.destroy();
+
+      forgetPeak(sharing.pid);
+      const baseBytes = peakBytes(sharing.pid);
+      let isReading = true;
+      async function change(): Promise<void> {
+        for (let id = 1; isReading; id += 2)
+          await admin.query("INSERT INTO store_orders (id, status) VALUES ($1, 'x')", [-id]);
+      }
+      const changing = change();
+      const tags = new Set<unknown>();
+      const read = async () => {
+        for (let list = 0; list < LISTS_EACH; list++) {
+          const response = await sharing.list();
+          tags.add(response.headers.etag);
+          for await (const _ of response);
+        }
+      };
+      await Promise.all(Array.from({ length: READERS }, read));
+      isReading = false;
+      await changing;
+      const beyondBytes = peakBytes(sharing.pid) - baseBytes;
+      const [base, list, beyond] = [baseBytes, scan.bytes(), beyondBytes].map(mebibytes);
+      t.diagnostic(
+        `memory: base with one list ${base}, list ${list}, beyond ${beyond}; ${tags.size} versions were sent`,
+      );
+      assert.ok(tags.size > 1);
+      assert.ok(beyondBytes <= 2 * scan.bytes() + BEYOND_BASE, `${beyond} beyond the base`);
+    },
+  );
 });
 
 /** Returns what each database connection of the serving process is doing. */
@@ -81,8 +126,8 @@ async function statesOf(admin: pg.Pool): Promise<readonly string[]> {
 }
 
 /** Starts a process that serves the orders. */
-async function startServing(t: TestContext, url: string) {
-  const child = fork(new URL('./support/serving-process.ts', import.meta.url), [url], {
+async function startServing(t: TestContext, url: string, way: 'streamed' | 'shared') {
+  const child = fork(new URL('./support/serving-process.ts', import.meta.url), [url, way], {
     // Newer versions of V8 collect short-lived objects later. This option keeps that extra memory
     // out of the measurement.
     execArgv: [...process.execArgv, '--max-semi-space-size=4'],

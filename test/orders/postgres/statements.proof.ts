@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import type pg from 'pg';
 import { createMappedOrderStore, createPostgresOrderStore } from 'store-orders/postgres';
 import { missingEngine, startEngine } from '../../support/postgres-server.js';
+import { listed } from '../support/store-suite.js';
 import { beginTransaction, isWaiting } from './support/transaction.js';
 
 const UNCHANGED =
@@ -118,18 +119,12 @@ describe('the statements of the order store in PostgreSQL', { skip: missingEngin
       assert.equal((await store.get(id))?.status, 'cancelled');
     }
     assert.equal((await preparedBy(pool)).length, 2);
-    for (let i = 0; i < 3; i++) assert.equal(Array.from(Object(await store.list())).length, 10);
+    // The question for the revision is prepared. The pages, which are read only after a change, are not.
+    for (let i = 0; i < 3; i++) {
+      await store.put([{ id: i }], { replace: true });
+      assert.equal((await listed(store)).length, 10);
+    }
     assert.equal((await preparedBy(pool)).length, 3);
-  });
-
-  test('once a list is long, it is not read by the statement that was prepared while it was short', async () => {
-    const { pool, store } = await open(0, { max: 1 });
-    for (let i = 0; i < 3; i++) await store.list();
-    await store.put(idsTo(2_000).map((id) => ({ id })));
-    await store.list();
-    const before = await preparedBy(pool);
-    for (let i = 0; i < 3; i++) assert.ok(Symbol.asyncIterator in (await store.list()));
-    assert.deepEqual(await preparedBy(pool), before);
   });
 
   test('a statement planned while the table is empty still finds orders by the index when the table has grown', async () => {

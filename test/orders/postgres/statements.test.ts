@@ -81,58 +81,45 @@ test('if the commit of an import fails, its outcome is unknown', async () => {
   assert.deepEqual(imported, { outcome: 'unknown', cause });
 });
 
-test('after a list whose prepared statement has failed, the next one is read by an unprepared statement', async () => {
-  const isPrepared: boolean[] = [];
-  const query = async ({ name }: PostgresStatement) => {
-    if (isPrepared.push(name !== undefined) === 2) throw new Error('statement timeout');
-    return { rows: [] };
-  };
-  const { list } = createPostgresOrderStore({ query });
-  for (let time = 0; time < 3; time++) await list().catch(() => {});
-  assert.deepEqual(isPrepared, [false, true, false]);
+test('cancels in one pass of the event loop share a statement, and cancels during that statement share the next one', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const { store, asked } = heldPool();
+  const first = [store.cancel(1n), store.cancel(2n)];
+  await setImmediate();
+  const second = [store.cancel(1n)];
+  await setImmediate();
+  second.push(store.cancel(2n));
+  await setImmediate();
+  assert.equal(asked.length, 1);
+  asked[0]?.resolve({ rows: [] });
+  await Promise.all(first);
+  await setImmediate();
+  asked[1]?.resolve({ rows: [] });
+  await Promise.all(second);
+  await setImmediate();
+  assert.equal(asked.length, 2);
 });
 
-for (const method of ['cancel', 'list'] as const) {
-  test(`calls of ${method} in one pass of the event loop share a statement, and calls during that statement share the next one`, async (t) => {
-    t.mock.timers.enable({ apis: ['setTimeout'] });
-    const { store, asked } = heldPool();
-    const first = [store[method](1n), store[method](2n)];
-    await setImmediate();
-    const second = [store[method](1n)];
-    await setImmediate();
-    second.push(store[method](2n));
-    await setImmediate();
-    assert.equal(asked.length, 1);
-    asked[0]?.resolve({ rows: [] });
-    await Promise.all(first);
-    await setImmediate();
-    asked[1]?.resolve({ rows: [] });
-    await Promise.all(second);
-    await setImmediate();
-    assert.equal(asked.length, 2);
-  });
-
-  test(`a ${method} without a reply delays the next one by only 25 ms, and fails alone`, async (t) => {
-    t.mock.timers.enable({ apis: ['setTimeout'] });
-    const { store, asked } = heldPool();
-    const lost = store[method](1n);
-    await setImmediate();
-    const next = store[method](2n);
-    t.mock.timers.tick(24);
-    await setImmediate();
-    assert.equal(asked.length, 1);
-    t.mock.timers.tick(1);
-    await setImmediate();
-    asked[0]?.reject(new Error('lost'));
-    await assert.rejects(async () => lost, /lost/);
-    const last = store[method](3n);
-    await setImmediate();
-    assert.equal(asked.length, 2);
-    asked[1]?.resolve({ rows: [] });
-    await next;
-    await setImmediate();
-    await setImmediate();
-    asked[2]?.resolve({ rows: [] });
-    await last;
-  });
-}
+test('a cancel without a reply delays the next one by only 25 ms, and fails alone', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const { store, asked } = heldPool();
+  const lost = store.cancel(1n);
+  await setImmediate();
+  const next = store.cancel(2n);
+  t.mock.timers.tick(24);
+  await setImmediate();
+  assert.equal(asked.length, 1);
+  t.mock.timers.tick(1);
+  await setImmediate();
+  asked[0]?.reject(new Error('lost'));
+  await assert.rejects(async () => lost, /lost/);
+  const last = store.cancel(3n);
+  await setImmediate();
+  assert.equal(asked.length, 2);
+  asked[1]?.resolve({ rows: [] });
+  await next;
+  await setImmediate();
+  await setImmediate();
+  asked[2]?.resolve({ rows: [] });
+  await last;
+});

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import fc from 'fast-check';
-import type { Order, OrderId, OrderInput, OwnedOrderStore } from 'store-orders';
+import type { Order, OrderId, OrderInput, OrderStore, OwnedOrderStore } from 'store-orders';
 import { orderStoreSuite } from 'store-orders/testing';
 import { parseJson, serializeOrders } from '../../../dist/orders/json.js';
 import { toOrder, toOrderRecord } from '../../../dist/orders/record.js';
@@ -132,7 +132,8 @@ export function testOrderStore(name: string, open: (file: string) => OwnedOrderS
   });
 }
 
-async function listed(store: OwnedOrderStore): Promise<readonly Order[]> {
+/** Returns the orders that a store lists. */
+export async function listed(store: OrderStore): Promise<readonly Order[]> {
   const list = await store.list();
   if (!(Symbol.asyncIterator in list)) return list;
   return Array.from(Object(parseJson(await textOf(list))), (order: OrderInput) => toOrder(toOrderRecord(order)));

@@ -1,14 +1,26 @@
-// A process for long-list.proof.ts. Its parameter is the URL of a PostgreSQL database. It serves
-// the orders of this database, and sends its port to the parent process. Any text is a valid API
-// key with its own quotas.
+// A process for long-list.proof.ts. Its parameters are the URL of a PostgreSQL database, and
+// `streamed` to serve its orders without their revision. It sends its port to the parent process.
+// Any text is a valid API key with its own quotas.
 import { createServer } from 'node:http';
 import pg from 'pg';
 import { createMemoryLimiter, createOrderService, nodeHandler, PLANS } from 'store-orders';
-import { createPostgresOrderStore } from 'store-orders/postgres';
+import { createMappedOrderStore, createPostgresOrderStore } from 'store-orders/postgres';
 
-const pool = new pg.Pool({ connectionString: process.argv[2], application_name: 'serving' });
+const [url, way] = process.argv.slice(2);
+const pool = new pg.Pool({ connectionString: url, application_name: 'serving' });
+const columns = {
+  id: 'id',
+  status: 'status',
+  petId: 'pet_id',
+  quantity: 'quantity',
+  shipDate: 'ship_date',
+  complete: 'complete',
+};
 const service = createOrderService({
-  store: createPostgresOrderStore(pool),
+  store:
+    way === 'streamed'
+      ? createMappedOrderStore(pool, { table: 'store_orders', columns })
+      : createPostgresOrderStore(pool),
   limiter: createMemoryLimiter(),
   authenticate: (id) => ({ id, plan: PLANS.business }),
 });

@@ -9,6 +9,20 @@ SET check_function_bodies = false;
 SET xmloption = content;
 SET client_min_messages = warning;
 SET row_security = off;
+CREATE FUNCTION public.store_orders_changed() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$ BEGIN
+      -- Once in a transaction is enough, because its end changes the revision again. Before it has
+      -- an id, the transaction has changed no row.
+      IF pg_current_xact_id_if_assigned() IS NOT NULL
+        AND current_setting('store_orders.changed', true) IS DISTINCT FROM TG_RELID::text THEN
+        PERFORM set_config('store_orders.changed', TG_RELID::text, true);
+        PERFORM pg_advisory_xact_lock_shared(1145292107::bigint << 32 | TG_RELID::bigint);
+        PERFORM setval(format('%I.store_orders_revision', TG_TABLE_SCHEMA), (random() * 9e18)::bigint);
+      END IF;
+      RETURN NULL;
+    END $$;
 SET default_tablespace = '';
 SET default_table_access_method = heap;
 CREATE TABLE public.store_orders (
@@ -39,6 +53,12 @@ ALTER TABLE public.store_orders_keys ALTER COLUMN seq ADD GENERATED ALWAYS AS ID
     NO MAXVALUE
     CACHE 1
 );
+CREATE SEQUENCE public.store_orders_revision
+    START WITH 0
+    INCREMENT BY 1
+    MINVALUE 0
+    NO MAXVALUE
+    CACHE 1;
 CREATE TABLE public.store_orders_versions (
     part text NOT NULL,
     version integer NOT NULL
@@ -47,13 +67,14 @@ INSERT INTO public.store_orders VALUES (-1, NULL, NULL, NULL, false, 'shipped');
 INSERT INTO public.store_orders VALUES (0, NULL, NULL, NULL, NULL, 'on_hold');
 INSERT INTO public.store_orders VALUES (9223372036854775807, -9223372036854775808, 3, '2026-07-16T00:00:00Z', true, 'pending');
 INSERT INTO public.store_orders VALUES (7, NULL, NULL, NULL, NULL, 'cancelled');
-INSERT INTO public.store_orders_keys OVERRIDING SYSTEM VALUE VALUES ('key_hVrwleXJPQ', 1, '046793b860ce88a47ac2fb29f6d02da32b7da55af1bc3211bab52307597373f5', 'Ann', 'enterprise', 5, 9, '2026-11-24T02:48:03.497Z', NULL, NULL);
-INSERT INTO public.store_orders_keys OVERRIDING SYSTEM VALUE VALUES ('key_Jmby7m95vh', 2, 'c9021ba99f8234b0fe25d52d3e31d85cfb23e6c25889f3c06bddd8db7205316b', NULL, 'free', NULL, NULL, '2026-11-24T02:48:03.652Z', NULL, NULL);
-INSERT INTO public.store_orders_keys OVERRIDING SYSTEM VALUE VALUES ('key_FNmNkBkZxq', 4, 'fad4ddeaa2fb3402cd6c94b3ecf2199520e34ff48ca40d1e09c7a0afee3e8981', NULL, 'pro', NULL, NULL, '2026-11-24T02:48:04.079Z', NULL, '2026-11-24T02:48:04.945Z');
-INSERT INTO public.store_orders_keys OVERRIDING SYSTEM VALUE VALUES ('key_SOlT3nvXUq', 3, 'd3874827c9d262897302a2dc9d8f8febf43380d5e1400015c2cb4e8a4ad591f6', NULL, 'pro', NULL, NULL, '2026-11-24T02:48:03.848Z', '2026-11-24T02:48:04.318Z', NULL);
+INSERT INTO public.store_orders_keys OVERRIDING SYSTEM VALUE VALUES ('key_mAEIiMoEkQ', 1, 'e6bb04bb939a8fe993a36109cc1e6643f7445084b7ea2f82fa7e39be0f699779', 'Ann', 'enterprise', 5, 9, '2026-11-24T03:03:05.397Z', NULL, NULL);
+INSERT INTO public.store_orders_keys OVERRIDING SYSTEM VALUE VALUES ('key_fF00YpXbFX', 2, '1639ae957230efa9020f9d457d6148c978534a5add23e1ccca4eddd4ec84e3f4', NULL, 'free', NULL, NULL, '2026-11-24T03:03:05.547Z', NULL, NULL);
+INSERT INTO public.store_orders_keys OVERRIDING SYSTEM VALUE VALUES ('key_VO7M6cL06m', 4, '0c0fce203e1aad679c5855deb5586ce28da116fa67b5a2e392ba9ac93503d63b', NULL, 'pro', NULL, NULL, '2026-11-24T03:03:05.929Z', NULL, '2026-11-24T03:03:06.877Z');
+INSERT INTO public.store_orders_keys OVERRIDING SYSTEM VALUE VALUES ('key_VCcm3lyaXl', 3, 'de6ef1f124575c362ed0f5ff2368d8f5716350c05214ed7594e25e853ea97a66', NULL, 'pro', NULL, NULL, '2026-11-24T03:03:05.721Z', '2026-11-24T03:03:06.051Z', NULL);
 INSERT INTO public.store_orders_versions VALUES ('orders', 1);
 INSERT INTO public.store_orders_versions VALUES ('keys', 1);
 SELECT pg_catalog.setval('public.store_orders_keys_seq_seq', 4, true);
+SELECT pg_catalog.setval('public.store_orders_revision', 52655950485675392, true);
 ALTER TABLE ONLY public.store_orders_keys
     ADD CONSTRAINT store_orders_keys_digest_key UNIQUE (digest);
 ALTER TABLE ONLY public.store_orders_keys
@@ -62,3 +83,6 @@ ALTER TABLE ONLY public.store_orders
     ADD CONSTRAINT store_orders_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.store_orders_versions
     ADD CONSTRAINT store_orders_versions_pkey PRIMARY KEY (part);
+CREATE TRIGGER store_orders_changed AFTER INSERT OR DELETE OR UPDATE OF id, pet_id, quantity, ship_date, complete OR TRUNCATE ON public.store_orders FOR EACH STATEMENT EXECUTE FUNCTION public.store_orders_changed();
+ALTER TABLE public.store_orders ENABLE ALWAYS TRIGGER store_orders_changed;
+GRANT SELECT ON SEQUENCE public.store_orders_revision TO PUBLIC;
