@@ -5,7 +5,7 @@ import type { Principal } from '../admission.js';
 import { after } from '../host-call.js';
 import type { FetchMountOptions } from '../mounts/fetch.js';
 import { headOf, ipOf, toResponse } from '../mounts/fetch-conversion.js';
-import { frameworkAddress, type NodeMountOptions, type NodeRequest, originalHead } from '../mounts/node.js';
+import { createFrameworkAddress, type NodeMountOptions, type NodeRequest, originalHead } from '../mounts/node.js';
 import { isOver, send } from '../mounts/node-reply.js';
 import { forEachField } from '../reply.js';
 import type { Guard, GuardOutcome } from './guard.js';
@@ -27,7 +27,7 @@ export function nodeGuard(
 ): (request: NodeRequest, response: ServerResponse | Http2ServerResponse, next: () => void) => void {
   checkMethods('guard', guard, ['admit']);
   checkFields('options', options, ['clientAddress']);
-  const { clientAddress = frameworkAddress } = options;
+  const { clientAddress = createFrameworkAddress() } = options;
   checkFunction('clientAddress', clientAddress);
   return (request, response, next) => {
     function proceed(outcome: GuardOutcome): void {

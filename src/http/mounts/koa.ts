@@ -5,6 +5,7 @@ import { type RequestHead, withTarget } from '../request.js';
 import type { OrderService } from '../service.js';
 import { respondBeforeErrors } from './node-server.js';
 import { createResponseQueue } from './pipelining.js';
+import { createPrefixWarning } from './warnings.js';
 
 /** The part of Koa's context that the mount uses. */
 interface KoaContextLike {
@@ -39,10 +40,12 @@ export function koaMiddleware(
 ): (ctx: KoaContextLike, next: () => Promise<unknown>) => Promise<void> {
   checkMethods('service', service, ['respond', 'owns']);
   const enqueue = createResponseQueue();
+  const warnOfPrefix = createPrefixWarning(service);
   return async (ctx, next) => {
     // The target is read from `originalUrl`, because Koa's routers and mounts rewrite `url`.
     const { req, originalUrl: url } = ctx;
     if (!service.owns(url)) {
+      warnOfPrefix(url, req.url ?? '');
       await next();
       return;
     }

@@ -1,5 +1,6 @@
 import { IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import { Socket } from 'node:net';
 import { checkFields, checkFunction, checkMethods } from '../../check.js';
 import { socketAddress } from '../client-address.js';
 import { after, isPromise } from '../host-call.js';
@@ -9,6 +10,7 @@ import type { OrderService } from '../service.js';
 import { send } from './node-reply.js';
 import { attachTo, respondBeforeErrors } from './node-server.js';
 import { createResponseQueue } from './pipelining.js';
+import { createForwardedWarning, createPrefixWarning, followsProxies } from './warnings.js';
 
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
 type HttpResponse = ServerResponse | Http2ServerResponse;
@@ -61,10 +63,11 @@ export interface NodeHandler {
 export function nodeHandler(service: OrderService, options: NodeMountOptions = {}): NodeHandler {
   checkMethods('service', service, ['respond', 'refuse', 'owns']);
   checkFields('options', options, ['clientAddress', 'onReply']);
-  const { clientAddress = frameworkAddress, onReply } = options;
+  const { clientAddress = createFrameworkAddress(), onReply } = options;
   checkFunction('clientAddress', clientAddress);
   if (onReply !== undefined) checkFunction('onReply', onReply);
   const enqueue = createResponseQueue();
+  const warnOfPrefix = createPrefixWarning(service);
 
   function respond(request: NodeRequest, response: HttpResponse, head: RequestHead): void | Promise<void> {
     // An earlier response has closed the connection. In HTTP/2, `socket.writable` is that of the
@@ -87,8 +90,13 @@ export function nodeHandler(service: OrderService, options: NodeMountOptions = {
     const head = originalHead(request);
     if (next === undefined) return respond(request, response, head);
     // Nothing is returned, because restify treats a returned promise as a call of `next`.
-    if (service.owns(head.url ?? '')) respond(request, response, head);
-    else next();
+    const { url = '' } = head;
+    if (service.owns(url)) {
+      respond(request, response, head);
+      return;
+    }
+    warnOfPrefix(url, request.url ?? '');
+    next();
   };
   return Object.assign(handle, {
     attach: <S extends Server>(server: S): S => attachTo(server, service, clientAddress),
@@ -109,6 +117,16 @@ export function originalHead(request: NodeRequest): RequestHead {
   return url === request.url ? request : withTarget(request, url ?? '');
 }
 
-export function frameworkAddress(request: NodeRequest): string | undefined {
-  return 'ip' in request && typeof request.ip === 'string' ? request.ip : socketAddress(request);
+/**
+ * Creates the default of `clientAddress`. It warns once if a proxy seems to be in front of the host,
+ * but is not trusted. An emulation of node:http knows the address by itself.
+ */
+export function createFrameworkAddress(): (request: NodeRequest) => string | undefined {
+  const warn = createForwardedWarning(
+    'pass clientAddress: forwardedAddress(N), where N is the number of proxies, or set "trust proxy" of Express',
+  );
+  return (request) => {
+    if (request.socket instanceof Socket && !followsProxies(request)) warn(request);
+    return 'ip' in request && typeof request.ip === 'string' ? request.ip : socketAddress(request);
+  };
 }

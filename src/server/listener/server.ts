@@ -5,6 +5,7 @@ import { createFrontDoor, type FrontDoor } from '../../http/front-door.js';
 import { forwardedAddress, nodeHandler, type OrderServiceOptions } from '../../http/index.js';
 import type { NodeRequest } from '../../http/mounts/node.js';
 import { makeLast } from '../../http/mounts/node-internals.js';
+import { createForwardedWarning } from '../../http/mounts/warnings.js';
 import { checkServiceOptions, createServiceBehind } from '../../http/service.js';
 import { readDocsFiles } from '../docs/files.js';
 import { connectionLimit } from './connection-limit.js';
@@ -69,10 +70,6 @@ const GRACE_MS = 6 * SECOND_MS;
 /** How long a draining server waits on idle connections for requests that are on their way. */
 const LINGER_MS = 500;
 
-const FORWARDED_WARNING =
-  'A request has the field X-Forwarded-For, which is ignored because no proxy is trusted. If a proxy is in front of this ' +
-  'server, all its clients share the limits of one address: set trustProxy (--trust-proxy N) to the number of proxies.';
-
 /**
  * Creates a server for the service, with health checks, the OpenAPI document and a documentation
  * page. Throws a TypeError or RangeError that names an invalid option.
@@ -101,7 +98,7 @@ export function createServerBehind(door: FrontDoor, options: OrderServerOptions)
   });
   let drained: Promise<void> | undefined;
 
-  let hasWarned = false;
+  const warnOfProxy = createForwardedWarning('set trustProxy (--trust-proxy N) to the number of proxies');
   const orders = createServiceBehind(door, options);
   const probes = createProbes(backends, () => drained !== undefined);
   const site = withOwnPaths(orders, door, probes, readDocsFiles(options.basePath));
@@ -109,12 +106,7 @@ export function createServerBehind(door: FrontDoor, options: OrderServerOptions)
   const handler = nodeHandler(service, { clientAddress, onReply: connections.recordReply });
 
   function clientAddress(request: NodeRequest): string | undefined {
-    // Reads `rawHeaders`, because Node.js creates `headers` only when it is first read.
-    const isForwarded = (text: string) => text.length === 15 && text.toLowerCase() === 'x-forwarded-for';
-    if (isDirect && !hasWarned && request.rawHeaders.some(isForwarded)) {
-      hasWarned = true;
-      process.emitWarning(FORWARDED_WARNING, 'StoreOrdersWarning');
-    }
+    if (isDirect) warnOfProxy(request);
     return addressOf(request);
   }
 
