@@ -118,7 +118,7 @@ test('db backup never overwrites an existing file, and reports a file that it ca
   assert.equal(readFileSync(join(cwd, 'taken.db'), 'utf8'), 'mine');
 });
 
-test('db check, db backup and db restore refuse a database with a trigger, a view or a table of another program', async () => {
+test('serve, db check, db backup and db restore refuse a database with a trigger, a view or a table of another program', async () => {
   const { cwd, output, failure } = await programWithOrders(1);
   const file = join(cwd, 'copy.db');
   await output('db backup copy.db');
@@ -128,7 +128,10 @@ test('db check, db backup and db restore refuse a database with a trigger, a vie
     ['table', 'cats', 'CREATE TABLE cats (name TEXT)'],
   ] as const) {
     change(file, sql);
-    for (const command of ['db check --db copy.db', 'db backup second.db --db copy.db', 'db restore copy.db']) {
+    for (const command of [
+      ...['db check --db copy.db', 'db backup second.db --db copy.db', 'db restore copy.db'],
+      'serve --host 192.0.2.1 --db copy.db',
+    ]) {
       assert.equal(
         await failure(command),
         `copy.db contains the ${kind} "${name}", which store-orders did not create; drop it first`,

@@ -128,6 +128,8 @@ test('an import after whose valid orders one is invalid or already stored stores
     assert.equal(await failure('orders import -', `${good}${last}`), `stdin:2501: ${says}; nothing was imported`);
     assert.equal(await output('orders export'), stored);
   }
+  const array = ['[{"id":20}', '{"id":21}', '{"id":22}', '{"id":23}', '{"id":"24"}]'].join(',\n');
+  assert.match(await failure('orders import -', array), /^stdin:5: id /);
   assert.equal(await output('orders import - --replace', `${good}{"id":1}`), '2501 orders imported: 2501 pending\n');
   assert.equal(await output('orders show 1 --json'), '{"id":1,"status":"pending"}\n');
 });

@@ -4,6 +4,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { openSqliteDatabase } from 'store-orders/sqlite';
+import { createFile } from '../../../dist/server/storage/created-file.js';
 import { lockForServer } from '../../../dist/server/storage/server-lock.js';
 import { openServerSqliteStorage, openSqliteStorage } from '../../../dist/server/storage/sqlite.js';
 import { temporaryFile } from '../../support/temporary-file.js';
@@ -96,6 +97,15 @@ for (const [what, use] of [
     assert.ok(fs.existsSync(file));
   });
 }
+
+test('a file that was created is removed if it cannot be opened', () => {
+  const file = temporaryFile();
+  const created = createFile(file);
+  assert.ok(created && fs.existsSync(file));
+  assert.equal(createFile(file), undefined);
+  created.remove();
+  assert.ok(!readdirSync(dirname(file)).some((name) => name.startsWith(basename(file))));
+});
 
 function change(file: string, sql: string): void {
   const database = openSqliteDatabase(file);

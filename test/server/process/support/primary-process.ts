@@ -1,0 +1,12 @@
+import cluster from 'node:cluster';
+import { fileURLToPath } from 'node:url';
+import { createLog } from '../../../../dist/server/log/log.js';
+import { runPrimary } from '../../../../dist/server/process/primary.js';
+
+// Runs the primary process over two workers that serve nothing. `primary.test.ts` starts this
+// program. A worker logs its number and its messages.
+
+cluster.setupPrimary({ exec: fileURLToPath(new URL('idle-worker.mjs', import.meta.url)), execArgv: [] });
+const settings: Pick<Parameters<typeof runPrimary>[0], 'workers' | 'host'> = { workers: 2, host: '127.0.0.1' };
+const result = await runPrimary(settings as never, createLog(process.stdout, false));
+process.stdout.write(`${JSON.stringify(result)}\n`);
