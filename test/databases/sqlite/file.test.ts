@@ -60,6 +60,36 @@ test('after the writing thread has failed or ended, a probe tries to write', asy
   assert.deepEqual(published, [{ writes: 1 }], 'the put');
 });
 
+test('a list whose thread ends fails with its next page, and the next list is read by a new thread', async (t) => {
+  const threads: Worker[] = [];
+  watchThreads(t, (thread) => threads.push(thread));
+  const file = temporaryFile();
+  const store = openSqliteOrderStore(file);
+  t.after(() => store.close());
+  const orders = Array.from({ length: 2_500 }, (_, id) => ({ id }));
+  await store.put(orders);
+  const pages = (await store.list())[Symbol.asyncIterator]();
+  await pages.next();
+  await threads[0]?.terminate();
+  const message = `cannot read ${file}: its worker thread ended`;
+  await assert.rejects(async () => pages.next(), { name: 'SqliteFileError', kind: 'other', message });
+  assert.equal(await textOf(await store.list()), JSON.stringify(orders));
+});
+
+test('the patience with a call begins when its thread runs; a start may take a minute', async (t) => {
+  const file = temporaryFile();
+  const waits: unknown[] = [];
+  const { setTimeout } = globalThis;
+  t.mock.method(globalThis, 'setTimeout', (...parameters: Parameters<typeof setTimeout>) => {
+    waits.push(parameters[1]);
+    return setTimeout(...parameters);
+  });
+  const store = openSqliteOrderStore(file);
+  t.after(() => store.close());
+  await store.cancel(1n);
+  assert.deepEqual(waits, [60_000, 3_000]);
+});
+
 test('while another connection holds the write lock, reads do not wait; a write is late after 3 s, plus 1 ms for each record, and then every write until the lock is free', async (t) => {
   const file = temporaryFile();
   const store = openSqliteOrderStore(file);

@@ -45,6 +45,7 @@ test('a statement carries out at most 128 cancels, in ascending order of ids, an
   const { store, asked } = heldPool();
   const outcomes = [127n, ...idsTo(128).reverse()].map((id) => store.cancel(id));
   await setImmediate();
+  assert.deepEqual(published, [], 'the statement has not returned yet');
   asked[0]?.resolve({ rows: [] });
   await outcomes[0];
   await setImmediate();
