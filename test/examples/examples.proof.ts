@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { before, suite, test } from 'node:test';
 import { promisify } from 'node:util';
 import { gateway } from '../http/mounts/support/emulations.js';
@@ -22,6 +24,7 @@ const MODULES = [
   'deno.ts',
   'exact-client.ts',
   'exact-fetch.ts',
+  'mock-server.ts',
   'next-pages.ts',
   'next-route.ts',
   'orders.ts',
@@ -103,6 +106,44 @@ test('examples/guarded.ts charges requests for animals and for orders to one quo
   assert.deepEqual(minute, { name: 'minute', quota: 60, remaining: 57 });
   assert.equal(Math.ceil(Date.parse(resetAt) / 1_000), Number(quota.headers.get('X-RateLimit-Reset')));
   assert.equal(day.remaining, 997);
+});
+
+test('examples/owners.ts shows and cancels only the orders of the key that was sent, also in pipelined requests', async (t) => {
+  const origin = await serveExample(t, 'owners.ts');
+  const { port, host } = new URL(origin);
+  const ids = { 'open-sesame': '9007199254740993', 'open-barley': '9007199254740995' };
+  const keys = Object.keys(ids);
+  const socket = connect(Number(port), '127.0.0.1');
+  const head = (method: string, path: string, key: string, fields = '') =>
+    `${method} /v1/store/orders${path} HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${key}\r\n${fields}\r\n`;
+  // Each key lists its orders, and tries to cancel that of the other key.
+  const requests = [...keys, ...keys].map((key) => head('GET', '', key));
+  const cancels = Object.values(ids).map((id, index) => head('DELETE', `/${id}`, keys[1 - index] ?? ''));
+  socket.write([...requests, ...cancels, head('GET', '', 'open-barley', 'Connection: close\r\n')].join(''));
+  const received = await text(socket);
+  const shown = [...received.matchAll(/^\[\{"id":(\d+),[^[]*\]/gm)].map(([, id]) => id);
+  const [first, second] = Object.values(ids);
+  assert.deepEqual(shown, [first, second, first, second, second]);
+  assert.equal(received.match(/HTTP\/1\.1 404 /g)?.length, 2);
+  await assertCancels(origin, [
+    [ids['open-barley'], 404],
+    [ids['open-sesame'], 204],
+    [ids['open-sesame'], 409],
+  ]);
+});
+
+test('examples/mock-server.ts lets pages of any origin read it, takes a while, and fails every tenth time', async (t) => {
+  const origin = await serveExample(t, 'mock-server.ts');
+  const startMs = performance.now();
+  const responses = await Promise.all(
+    Array.from({ length: 10 }, () =>
+      fetch(`${origin}/v1/store/orders`, { headers: { ...headers, Origin: 'https://shop.example' } }),
+    ),
+  );
+  assert.ok(performance.now() - startMs >= 290);
+  assert.deepEqual(responses.map(({ status }) => status).sort(), [...Array(9).fill(200), 503]);
+  for (const response of responses) assert.equal(response.headers.get('Access-Control-Allow-Origin'), '*');
+  assert.ok(responses.find(({ status }) => status === 503)?.headers.has('Retry-After'));
 });
 
 test('examples/postgres.ts lists and cancels the orders in its own table', { skip: missingEngine }, async (t) => {
