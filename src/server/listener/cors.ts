@@ -6,8 +6,14 @@ import { isOrigin } from '../config/urls.js';
 /** The header field that lists the fields which a page of another origin may read. */
 const EXPOSED = [
   'Access-Control-Expose-Headers',
-  'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, RateLimit, RateLimit-Policy, Retry-After, ETag, X-Request-Id',
+  'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, RateLimit-Policy, RateLimit, Retry-After, ETag, X-Request-Id',
 ];
+
+/**
+ * The header fields that a page may send: those that the service reads, and those that tracing
+ * libraries add to every request.
+ */
+const SENT = 'Authorization, If-Match, If-None-Match, X-Request-Id, traceparent, tracestate, baggage, sentry-trace';
 
 /** The response to a preflight request. Browsers cache it for two hours. */
 const PREFLIGHT: OpenPath = {
@@ -19,7 +25,7 @@ const PREFLIGHT: OpenPath = {
       'Access-Control-Allow-Methods',
       '*',
       'Access-Control-Allow-Headers',
-      'Authorization, If-Match, If-None-Match, X-Request-Id, traceparent, tracestate',
+      SENT,
       'Access-Control-Max-Age',
       '7200',
     ],
