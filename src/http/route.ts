@@ -34,6 +34,24 @@ export function checkBasePath(basePath: string): void {
   throw new TypeError(`basePath: ${BASE_PATH_EXPECTED}`);
 }
 
+const ORIGIN_AND_PATH = /^(https?:\/\/[A-Za-z0-9.:[\]-]+)(?:\/(?!\.\.?(?:\/|$))[A-Za-z0-9._~-]+)*$/;
+
+/**
+ * Returns whether the text is the address of a server: an origin exactly as browsers send it, then
+ * perhaps a path without a slash at the end. It needs no escape in a shell or in a program.
+ */
+export function isPublicUrl(text: string): boolean {
+  const [, origin] = ORIGIN_AND_PATH.exec(text) ?? [];
+  return origin !== undefined && URL.canParse(origin) && new URL(origin).origin === origin;
+}
+
+/** Throws a TypeError that names the option if the address is not valid. */
+export function checkPublicUrl(publicUrl: string | undefined): void {
+  if (publicUrl !== undefined && !(typeof publicUrl === 'string' && isPublicUrl(publicUrl))) {
+    throw new TypeError('publicUrl: expected a URL such as "https://shop.example/shop", without a slash at the end');
+  }
+}
+
 /**
  * Creates a router for request targets below `basePath`. The query is ignored, because no
  * operation has query parameters (specification, part 4). Nothing is percent-decoded, so that each

@@ -12,11 +12,13 @@ export type FieldTypeName = 'int64' | 'safe-integer' | 'date-time' | 'boolean';
 interface FieldType<T> {
   readonly name: FieldTypeName;
   readonly sqlType: 'bigint' | 'text' | 'boolean';
-  /**
-   * The JSON Schema of its values. As a number, the maximum of int64 is rounded to 2^63.
-   * `serializeOpenApiDocument` prints both bounds exactly.
-   */
-  readonly schema: Readonly<Record<string, string | number>>;
+  /** The JSON Schema of its values. */
+  readonly schema: {
+    readonly type: string;
+    readonly format?: string;
+    readonly minimum?: number;
+    readonly maximum?: number;
+  };
   /** Checks a value that comes from outside, and converts it to the type of the field. */
   read(value: unknown): T | Mistake;
   fromSqlite(value: bigint | string): T;
@@ -35,7 +37,9 @@ type Value<Name extends keyof Order> = NonNullable<Order[Name]>;
 const INT64: FieldType<bigint> = {
   name: 'int64',
   sqlType: 'bigint',
-  schema: { type: 'integer', format: 'int64', minimum: Number(INT64_MIN), maximum: Number(INT64_MAX) },
+  // The format implies the bounds. As JSON numbers they would be rounded, because a double holds neither
+  // of them in the digits that it prints.
+  schema: { type: 'integer', format: 'int64' },
   read: readInt64,
   fromSqlite: BigInt,
 };

@@ -11,7 +11,7 @@ const IDS = ['-9223372036854775808', '9007199254740992', '9007199254740993', '92
 /** Returns the code block in this language from the description of the OpenAPI document. */
 function recipe(language: string): string {
   const { description } = createOpenApiDocument().info;
-  const [, code] = new RegExp(`\`\`\`${language}\\n([^]*?)\\n\`\`\``).exec(description) ?? [];
+  const [, code] = new RegExp(`\`\`\`${language} .*\\n([^]*?)\\n\`\`\``).exec(description) ?? [];
   return code ?? assert.fail(`no code block in ${language}`);
 }
 

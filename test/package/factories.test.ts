@@ -95,7 +95,10 @@ const FACTORIES: Readonly<Record<string, Row>> = {
     names: 'options|frobnicate',
     accepts: [undefined, {}],
     good: [{}],
-    wrong: [['basePath', { basePath: 7 }]],
+    wrong: [
+      ['basePath', { basePath: 7 }],
+      ['publicUrl', { publicUrl: 'shop.example' }],
+    ],
   },
   createSqliteOrderStore: { names: 'database' },
   openSqliteDatabase: { names: 'file' },
@@ -159,7 +162,7 @@ const FACTORIES: Readonly<Record<string, Row>> = {
 /** Exported functions that are not factories, because they create nothing from options. */
 const OTHERS = [
   ...['cancelOutcome', 'createDateClock', 'parseOrderId', 'perDay', 'perMinute', 'principalOf'],
-  ...['serializeOpenApiDocument', 'serializeOrder', 'shipOutcome'],
+  ...['serializeOrder', 'shipOutcome'],
 ];
 
 const modules = [root, fastify, fetching, guarding, koa, openapi, postgres, redis, server, sqlite, storing, testing];

@@ -1,10 +1,11 @@
 import { checkFields } from '../../check.js';
-import { planTable } from '../../limits/plan-table.js';
 import { OPERATION_NAMES, OPERATIONS, type OperationName } from '../operations.js';
-import { checkBasePath } from '../route.js';
+import { checkBasePath, checkPublicUrl } from '../route.js';
 import type { OrderServiceOptions } from '../service.js';
+import { DESCRIPTION } from './description.js';
 import { createResponses, type OpenApiResponse, responsesOf } from './responses.js';
-import { EXAMPLE_ID, headers, type Json, type Reference, refer, schemas } from './schemas.js';
+import { type CodeSample, createSamples } from './samples.js';
+import { EXAMPLE_ID, type Header, headers, type Json, type Reference, refer, type Schema, schemas } from './schemas.js';
 
 export interface OpenApiOperation {
   readonly operationId: string;
@@ -14,9 +15,19 @@ export interface OpenApiOperation {
   readonly deprecated: boolean;
   /** `beta` and `experimental` operations may change in any version. */
   readonly 'x-stability': 'stable' | 'beta' | 'experimental';
-  readonly parameters?: readonly Json[];
+  readonly parameters?: readonly OpenApiParameter[];
   /** References to response components, by status. */
   readonly responses: Readonly<Record<string, Reference>>;
+  readonly 'x-codeSamples': readonly CodeSample[];
+}
+
+interface OpenApiParameter {
+  readonly name: string;
+  readonly in: 'path';
+  readonly required: true;
+  readonly description: string;
+  readonly schema: Reference;
+  readonly example: string | number | boolean;
 }
 
 /** The OpenAPI 3.1 document of the service, as plain data. */
@@ -36,11 +47,14 @@ export interface OpenApiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, OpenApiOperation>>>>;
   readonly components: {
     readonly securitySchemes: Readonly<Record<string, Json>>;
-    readonly schemas: Readonly<Record<string, Json>>;
-    readonly headers: Readonly<Record<string, Json>>;
+    readonly schemas: Readonly<Record<string, Schema>>;
+    readonly headers: Readonly<Record<string, Header>>;
     readonly responses: Readonly<Record<string, OpenApiResponse>>;
   };
 }
+
+/** The address of the program when no option changes it. */
+const LOCAL_URL = 'http://127.0.0.1:8080';
 
 const SECURITY_SCHEME = 'apiKey';
 
@@ -58,7 +72,7 @@ const TEXTS: Readonly<Record<OperationName, Pick<OpenApiOperation, 'summary' | '
   },
 };
 
-const ORDER_ID: Json = {
+const ORDER_ID: OpenApiParameter = {
   name: 'orderId',
   in: 'path',
   required: true,
@@ -68,7 +82,10 @@ const ORDER_ID: Json = {
   example: EXAMPLE_ID,
 };
 
-function createPaths(): OpenApiDocument['paths'] {
+/** The id in request samples: an order of the program's sample, and not exact as a JavaScript number. */
+const SAMPLE_ID = '9007199254740993';
+
+function createPaths(base: string): OpenApiDocument['paths'] {
   const items: Record<string, Record<string, OpenApiOperation>> = {};
   for (const name of OPERATION_NAMES) {
     const { method, path } = OPERATIONS[name];
@@ -79,17 +96,38 @@ function createPaths(): OpenApiDocument['paths'] {
       deprecated: false,
       ...(path.includes('{orderId}') && { parameters: [ORDER_ID] }),
       responses: responsesOf(name),
+      'x-codeSamples': createSamples(method, base + path.replace('{orderId}', SAMPLE_ID)),
     };
     items[path] = { ...items[path], [method.toLowerCase()]: operation };
   }
   return items;
 }
 
+export interface OpenApiOptions extends Pick<OrderServiceOptions, 'basePath'> {
+  /**
+   * The address at which clients reach the server, without the base path: `https://shop.example` or
+   * `https://shop.example/shop`. Default: the document names no host, and its samples a local one.
+   */
+  readonly publicUrl?: string | undefined;
+}
+
+export interface Addresses {
+  readonly basePath: string;
+  /** The address of the service in samples, with the base path. */
+  readonly base: string;
+}
+
+export function addressesOf({ basePath = '/v1', publicUrl = LOCAL_URL }: OpenApiOptions): Addresses {
+  return { basePath, base: publicUrl + basePath };
+}
+
 /** Creates the OpenAPI document. Throws a TypeError that names an invalid option. */
-export function createOpenApiDocument(options: Pick<OrderServiceOptions, 'basePath'> = {}): OpenApiDocument {
-  checkFields('options', options, ['basePath']);
-  const { basePath = '/v1' } = options;
+export function createOpenApiDocument(options: OpenApiOptions = {}): OpenApiDocument {
+  checkFields('options', options, ['basePath', 'publicUrl']);
+  const { basePath, base } = addressesOf(options);
   checkBasePath(basePath);
+  checkPublicUrl(options.publicUrl);
+  const url = options.publicUrl === undefined ? basePath : base;
   return {
     openapi: '3.1.0',
     info: {
@@ -97,18 +135,19 @@ export function createOpenApiDocument(options: Pick<OrderServiceOptions, 'basePa
       version: '1.0.0',
       summary: 'List the orders of an animal store, and cancel an order.',
       description: DESCRIPTION,
+      // There is no `contact`, because each operator of the service has contacts of their own.
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [
       {
-        url: basePath === '' ? '/' : basePath,
+        url: url === '' ? '/' : url,
         description: 'The server that published this document: production, staging or local.',
         'x-internal': false,
       },
     ],
     tags: [{ name: 'orders', description: 'Orders placed in the store.' }],
     security: [{ [SECURITY_SCHEME]: [] }],
-    paths: createPaths(),
+    paths: createPaths(base),
     components: {
       securitySchemes: {
         [SECURITY_SCHEME]: {
@@ -122,69 +161,4 @@ export function createOpenApiDocument(options: Pick<OrderServiceOptions, 'basePa
       responses: createResponses(),
     },
   };
-}
-
-/** Serialises the document as JSON, with the limits of int64 that `JSON.stringify` would round. */
-export function serializeOpenApiDocument(document: OpenApiDocument): string {
-  return JSON.stringify(document, null, 2)
-    .replaceAll('-9223372036854776000', '-9223372036854775808')
-    .replaceAll('9223372036854776000', '9223372036854775807');
-}
-
-const DESCRIPTION = `Lists the orders placed in the store, and cancels an order by its id.
-
-## Identifiers
-
-\`id\` and \`petId\` are 64-bit integers. Keep every digit: a rounded id names a different order, and cancelling that order
-returns 204.
-
-| language | exact | rounds above 2^53 |
-| --- | --- | --- |
-| JavaScript | \`string\`, \`bigint\` | \`JSON.parse\`, \`response.json()\`, generated clients |
-| Python | \`int\`, from \`json\` | \`float\`; pandas if an id is missing |
-| Go | \`int64\` in a struct, \`Decoder.UseNumber()\` | \`any\`, \`map[string]any\` |
-| Java | \`Long\` fields with Gson | \`Double\`; Gson into a \`Map\` |
-| shell | \`sed\` before \`jq\` | \`jq\` 1.6 |
-
-In JavaScript, read the ids as strings. A generated client needs a \`fetch\` that does this to the body of each response:
-
-\`\`\`js
-JSON.parse(text.replace(/"(id|petId)":\\s*(-?\\d+)/g, '"$1":"$2"'))
-\`\`\`
-
-In a shell, quote the ids before \`jq\` reads them:
-
-\`\`\`sh
-sed -E 's/"(id|petId)":(-?[0-9]+)/"\\1":"\\2"/g' | jq -r '.[].id'
-\`\`\`
-
-## Rate limits
-
-${planRows()}
-
-An allowed request counts against every window of its plan. A refused request counts against none. Every response
-carries the \`X-RateLimit-*\` headers, which describe the window that will refuse first, and \`RateLimit\`, which
-describes every window.
-After a 429 or 503, wait the number of seconds in \`Retry-After\`. If the next request is refused too, double the wait each
-time. A key that keeps sending without waiting can be temporarily banned. A \`DELETE\` can be repeated: after a lost
-response, 409 \`order_already_cancelled\` means that the order is cancelled.
-
-Requests without a valid key are limited by client address. For higher limits, change the plan. Enterprise limits
-are agreed individually.
-
-## Errors
-
-Every error is a JSON object with \`code\`, \`message\` and \`status\`. An unknown path returns 404 \`route_not_found\`. An
-unsupported method on a known path returns 405 \`method_not_allowed\` with an \`Allow\` header.
-
-## Versions and stability
-
-The path begins with the version. Each operation has a stability mark in \`x-stability\`: \`stable\`, \`beta\` or
-\`experimental\`. An operation that will be removed is marked \`deprecated\`.`;
-
-/** Returns the plans as a Markdown table. */
-function planRows(): string {
-  const { windows, rows } = planTable();
-  const head = ['plan', ...windows.map((window) => `requests per ${window}`)];
-  return [head, ['---', ...windows.map(() => '---:')], ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }

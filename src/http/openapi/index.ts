@@ -1,1 +1,1 @@
-export { createOpenApiDocument, type OpenApiDocument, serializeOpenApiDocument } from './document.js';
+export { createOpenApiDocument, type OpenApiDocument, type OpenApiOptions } from './document.js';

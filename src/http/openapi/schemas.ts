@@ -6,6 +6,34 @@ import { CHALLENGE, INVALID_TOKEN_CHALLENGE } from '../reply.js';
 
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
 
+type Scalar = string | number | boolean;
+
+/** The keywords of JSON Schema that the document uses for its components. */
+export interface Schema {
+  readonly type: string;
+  readonly format?: string;
+  readonly description?: string;
+  readonly required?: readonly string[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly items?: Reference;
+  readonly enum?: readonly Scalar[];
+  readonly const?: Scalar;
+  readonly pattern?: string;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly examples?: readonly Scalar[];
+}
+
+export interface Header {
+  readonly description: string;
+  /** A response that documents a required header always has it. */
+  readonly required?: boolean;
+  readonly schema: Schema;
+  readonly example: string | number;
+}
+
 /** A reference to a component. It is a type, because no interface is assignable to {@link Json}. */
 export type Reference = { readonly $ref: string };
 
@@ -13,7 +41,7 @@ export function refer(kind: 'schemas' | 'headers' | 'responses', name: string): 
   return { $ref: `#/components/${kind}/${name}` };
 }
 
-function propertySchema(name: keyof Order): Json {
+function propertySchema(name: keyof Order): Schema {
   const { type, description, example } = FIELDS[name];
   return { ...type.schema, description, examples: [example] };
 }
@@ -28,7 +56,7 @@ export const EXAMPLE_ORDERS = [
 
 const EXAMPLE_ERROR = errorObject('order_already_shipped');
 
-export const schemas: Readonly<Record<string, Json>> = {
+export const schemas: Readonly<Record<string, Schema>> = {
   Order: {
     type: 'object',
     description: 'An order. No field is required: a field without a known value is absent, never `null`.',
@@ -150,7 +178,7 @@ export const headers = {
     schema: integerSchema(0),
     example: 138,
   },
-} as const;
+} as const satisfies Readonly<Record<string, Header>>;
 
 export type HeaderName = keyof typeof headers;
 

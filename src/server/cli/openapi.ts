@@ -1,4 +1,4 @@
-import { createOpenApiDocument, serializeOpenApiDocument } from '../../http/openapi/document.js';
+import { createOpenApiDocument } from '../../http/openapi/document.js';
 import { readSettings } from '../config/read-settings.js';
 import { type Command, settingOptions } from './command.js';
 
@@ -6,9 +6,9 @@ export const openApiCommand: Command = {
   name: 'openapi',
   summary: 'Prints the OpenAPI 3.1 document, as the server returns it at /openapi.json.',
   examples: ['openapi > openapi.json', 'openapi --base-path /v2'],
-  options: settingOptions(['basePath']),
+  options: settingOptions(['basePath', 'publicUrl']),
   run(invocation) {
-    const { basePath } = readSettings(invocation, ['basePath']).settings;
-    return { outcome: 'done', text: serializeOpenApiDocument(createOpenApiDocument({ basePath })) };
+    const { basePath, publicUrl } = readSettings(invocation, ['basePath', 'publicUrl']).settings;
+    return { outcome: 'done', text: JSON.stringify(createOpenApiDocument({ basePath, publicUrl }), null, 2) };
   },
 };

@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { BASE_PATH, BASE_PATH_EXPECTED } from '../../http/operations.js';
+import { isPublicUrl } from '../../http/route.js';
 import { isOrigin, isPostgresUrl, parseRedisUrl, type RedisAddress } from './urls.js';
 
 /** How a setting is written on the command line and in the environment. */
@@ -61,6 +62,8 @@ const SOCKET = /^(?!\w+:\/\/).*\/./;
 const MOST_PATH_BYTES = 103;
 const PORT_EXPECTED = `expected a whole number from 0 to 65535, or the path of a unix socket such as ./shop.sock, of at most ${MOST_PATH_BYTES} bytes`;
 const ORIGIN_EXPECTED = 'expected * or an origin without a path, such as https://shop.example';
+const PUBLIC_URL_EXPECTED =
+  'expected an http or https URL without the base path and without a slash at the end, such as https://shop.example/shop';
 const ESCAPES = 'with @ / ? # in the password written %40 %2F %3F %23';
 const DATABASE_URL_EXPECTED = `expected a URL such as postgres://user:password@host:5432/database, ${ESCAPES}`;
 const REDIS_URL_EXPECTED = `expected a URL such as redis://user:password@host:6379, ${ESCAPES}; for a cluster, several URLs separated by commas`;
@@ -146,6 +149,12 @@ export const settingsSchema = v.object({
     'STORE_ORDERS_BASE_PATH',
     'path before /store/orders, such as /v1',
     v.optional(matchingText(BASE_PATH, BASE_PATH_EXPECTED), '/v1'),
+  ),
+  publicUrl: setting(
+    '--public-url URL',
+    'STORE_ORDERS_PUBLIC_URL',
+    'address at which clients reach the server, for its documentation: https://shop.example/shop',
+    v.optional(v.pipe(v.string(PUBLIC_URL_EXPECTED), v.check(isPublicUrl, PUBLIC_URL_EXPECTED))),
   ),
   trustProxy: countSetting(
     '--trust-proxy N',

@@ -2,6 +2,7 @@ import { readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { digestOf } from '../../http/list/body.js';
 import { createRepresentationSelector, type SelectRepresentation } from '../../http/list/representations.js';
+import type { OpenApiOptions } from '../../http/openapi/document.js';
 
 /** A file of the documentation, as a function from a request to an outcome. */
 export type DocsFile = SelectRepresentation;
@@ -24,21 +25,17 @@ const dist = new URL('../../', import.meta.url);
  * Returns the OpenAPI document, the page and its assets, each under its URL path. The scripts keep
  * their folders below `/docs/`, because they import each other by relative paths.
  */
-export function readDocsFiles(basePath: string | undefined): ReadonlyMap<string, DocsFile> {
+export function readDocsFiles(options: OpenApiOptions): ReadonlyMap<string, DocsFile> {
   const browser = readdirSync(new URL('server/docs/browser/', dist)).map((name) => `server/docs/browser/${name}`);
   // Every module of orders/ that a browser script imports, also indirectly.
   const modules = ['json', 'fields', 'order', 'date-time'].map((name) => `orders/${name}.js`);
   const scripts = [...modules, 'server/docs/highlight.js', ...browser];
   // The OpenAPI modules are loaded at the first request, because they would slow down the start.
   const openApi = async () => {
-    const { createOpenApiDocument, serializeOpenApiDocument } = await import('../../http/openapi/document.js');
-    return serializeOpenApiDocument(createOpenApiDocument({ basePath }));
-  };
-  const page = async () => {
     const { createOpenApiDocument } = await import('../../http/openapi/document.js');
-    const { renderPage } = await import('./page.js');
-    return renderPage(createOpenApiDocument({ basePath }), scripts);
+    return JSON.stringify(createOpenApiDocument(options), null, 2);
   };
+  const page = async () => (await import('./page.js')).renderPage(options, scripts);
   return new Map([
     ['/openapi.json', docsFile('application/json', openApi)],
     ['/docs', docsFile('text/html; charset=utf-8', page)],

@@ -1,18 +1,56 @@
+import { ERROR_CODES } from '../../http/errors.js';
 import { indentJson, tokensOf } from './highlight.js';
 
 export function escapeHtml(plain: string): string {
   return plain.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
 }
 
-/** Converts the Markdown of descriptions: code between backticks, and powers such as 2^53. */
+/** Converts inline Markdown: code between backticks, linked if it is an error code, and powers such as 2^53. */
 export function prose(markdown: string): string {
   return escapeHtml(markdown)
-    .replace(/`([^`]+)`/g, '<code>$1</code>')
+    .replace(/`([^`]+)`/g, (_, code: string) => (isErrorCode(code) ? errorLink(code) : `<code>${code}</code>`))
     .replace(/2\^(\d+)/g, '2<sup>$1</sup>');
 }
 
+/** Returns a link to the description of an error code. */
+export function errorLink(code: string): string {
+  return `<a href="#error-${code}"><code>${code}</code></a>`;
+}
+
+function isErrorCode(code: string): boolean {
+  return ERROR_CODES.some((known) => known === code);
+}
+
+const BLOCK = /^```\w+ (.*)\n([\s\S]*?)\n```$|((?:^\|.*\n?)+)|((?:^(?!```|\|).+\n?)+)/gm;
+
+/** Converts Markdown whose blocks are paragraphs, tables and code with a title after its language. */
+export function markdown(text: string): string {
+  return Array.from(text.matchAll(BLOCK), ([, title = '', code, rows, paragraph = '']) => {
+    if (code !== undefined) return codeBlock(title, code);
+    return rows === undefined ? `<p>${prose(paragraph.trim())}</p>` : table(rows);
+  }).join('\n');
+}
+
+function table(rows: string): string {
+  const [headings = [], , ...body] = rows
+    .trim()
+    .split('\n')
+    .map((line) =>
+      line
+        .split('|')
+        .slice(1, -1)
+        .map((cell) => prose(cell.trim())),
+    );
+  return `<table>
+<thead><tr>${headings.map((heading) => `<th scope="col">${heading}</th>`).join('')}</tr></thead>
+<tbody>
+${body.map(([header, ...cells]) => `<tr><th scope="row">${header}</th>${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr>`).join('\n')}
+</tbody>
+</table>`;
+}
+
 /** Returns coloured code under a title, with a button that copies the code. */
-export function codeBlock(title: string, code: string): string {
+function codeBlock(title: string, code: string): string {
   return figure(title, title, pre(title, code));
 }
 
@@ -41,35 +79,15 @@ function coloured(code: string): string {
   return html;
 }
 
-/** Returns a table row whose first cell is its header. The cells must be HTML: none is escaped. */
-export function row(header: string, ...cells: readonly string[]): string {
-  return `<tr><th scope="row">${header}</th>${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr>`;
-}
-
-export function table(headings: readonly string[], rows: readonly string[]): string {
-  return `<table>
-<thead><tr>${headings.map((heading) => `<th scope="col">${heading}</th>`).join('')}</tr></thead>
-<tbody>
-${rows.join('\n')}
-</tbody>
-</table>`;
-}
-
-/**
- * Returns a section of the page. On a wide screen `aside` is next to `content`, otherwise below it.
- * `rest` is below both.
- */
-export function section(id: string, title: string, content: string, aside: string, rest = ''): string {
+export function section(id: string, title: string, content: string): string {
   return `<section id="${id}" aria-labelledby="${id}-title">
 <h2 id="${id}-title">${title}</h2>
-<div class="pair">
-<div class="text">
 ${content}
-</div>
-<div class="beside">
-${aside}
-</div>
-</div>
-${rest}
 </section>`;
+}
+
+/** Returns a list of terms, each with its description. Both are HTML. */
+export function fieldList(rows: readonly (readonly [term: string, description: string])[], className = ''): string {
+  const items = rows.map(([term, description]) => `<div><dt>${term}</dt><dd>${description}</dd></div>`);
+  return `<dl class="fields${className}">\n${items.join('\n')}\n</dl>`;
 }

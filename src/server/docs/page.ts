@@ -1,18 +1,30 @@
-import type { OpenApiDocument } from '../../http/openapi/document.js';
-import { operationsOf } from './document-parts.js';
-import { renderGuide, renderIntroduction } from './guide.js';
-import { escapeHtml } from './markup.js';
-import { methodMark, renderErrorCodes, renderObjects, renderOperation } from './reference.js';
+import { addressesOf, createOpenApiDocument, type OpenApiOptions } from '../../http/openapi/document.js';
+import { escapeHtml, markdown, section } from './markup.js';
+import {
+  methodMark,
+  operationsOf,
+  renderErrorCodes,
+  renderHeaders,
+  renderObjects,
+  renderOperation,
+} from './reference.js';
 
 /**
  * Returns the documentation page, built from the OpenAPI document. Scripts in the browser send the
  * requests, and replace the address in the samples. Links are relative, because a proxy may serve
  * the page below another path.
  */
-export function renderPage(document: OpenApiDocument, scripts: readonly string[]): string {
+export function renderPage(options: OpenApiOptions, scripts: readonly string[]): string {
+  const document = createOpenApiDocument(options);
+  const addresses = addressesOf(options);
+  const base = escapeHtml(addresses.base);
   const title = escapeHtml(document.info.title);
-  const basePath = document.servers[0]?.url.replace(/\/$/, '') ?? '';
   const operations = operationsOf(document);
+  const [, ...parts] = document.info.description.split(/^## (.*)\n/m);
+  const guide = parts.flatMap((heading, index) => {
+    const id = heading.toLowerCase().replaceAll(' ', '-');
+    return index % 2 === 0 ? [{ id, heading, html: section(id, heading, markdown(parts[index + 1] ?? '')) }] : [];
+  });
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -27,7 +39,7 @@ export function renderPage(document: OpenApiDocument, scripts: readonly string[]
 ${scripts.map((path) => `<link rel="modulepreload" href="docs/${path}">`).join('\n')}
 <script type="module" src="docs/server/docs/browser/page.js"></script>
 </head>
-<body data-base-path="${escapeHtml(basePath)}">
+<body data-base-path="${escapeHtml(addresses.basePath)}">
 <a class="skip" href="#main">Skip to the reference</a>
 <header>
 <div class="brand">
@@ -36,19 +48,18 @@ ${scripts.map((path) => `<link rel="modulepreload" href="docs/${path}">`).join('
 </div>
 <nav aria-label="On this page">
 <a href="#try">Try it</a>
-<a href="#authentication">Authentication</a>
-<a href="#identifiers">Identifiers</a>
-<a href="#rate-limits">Rate limits</a>
+${guide.map(({ id, heading }) => `<a href="#${id}">${heading}</a>`).join('\n')}
 ${operations.map(({ operationId, summary, method }) => `<a href="#${operationId}">${summary} ${methodMark(method)}</a>`).join('\n')}
 <a href="#order">Order</a>
 <a href="#error">Error</a>
-<a href="#errors">Error codes</a>
+<a href="#headers">Response headers</a>
+<a href="#error-codes">Error codes</a>
 </nav>
 <form id="key-form">
 <label for="key">API key</label>
 <div class="joined">
 <input id="key" type="password" autocomplete="off" autocapitalize="off" spellcheck="false">
-<button type="button" id="key-show" aria-pressed="false">Show</button>
+<button type="button" id="key-show">Show</button>
 </div>
 </form>
 <section class="quota" aria-labelledby="quota-title">
@@ -58,12 +69,21 @@ ${operations.map(({ operationId, summary, method }) => `<a href="#${operationId}
 </section>
 </header>
 <main id="main" tabindex="-1">
-${renderIntroduction(document, basePath)}
+<section id="introduction" aria-labelledby="introduction-title">
+<h1 id="introduction-title">${title} API</h1>
+<p class="lead">${escapeHtml(document.info.summary)}</p>
+<dl class="facts">
+<div><dt class="hint">Base address</dt><dd><code data-fill="base">${base}</code></dd></div>
+<div><dt class="hint">Version</dt><dd>${document.info.version}</dd></div>
+<div><dt class="hint">Specification</dt><dd><a href="openapi.json">openapi.json</a></dd></div>
+</dl>
+</section>
 <noscript><p class="note">Sending requests needs JavaScript. The OpenAPI document is at <a href="openapi.json">openapi.json</a>.</p></noscript>
 ${CONSOLE}
-${renderGuide(document)}
-${operations.map((described) => renderOperation(document, basePath, described)).join('\n')}
+${guide.map(({ html }) => html).join('\n')}
+${operations.map((operation) => renderOperation(document, operation, addresses)).join('\n')}
 ${renderObjects(document)}
+${renderHeaders(document)}
 ${renderErrorCodes()}
 </main>
 <dialog id="confirm" aria-labelledby="confirm-title">
@@ -90,6 +110,9 @@ const CONSOLE = `<section id="try" aria-labelledby="try-title">
 <button>Cancel</button>
 </span>
 </form>
-<div id="answer" class="answer"><p class="hint">Requests are sent with the key in the API key field.</p></div>
+<div id="answer" class="answer">
+<p class="hint">Requests are sent with the key in the <a href="#key">API key</a> field. The page forgets it on reload.</p>
+<p class="hint">A server that starts with a new database prints demo keys. To create a key: <code>npx store-orders keys create --plan free</code></p>
+</div>
 </div>
 </section>`;

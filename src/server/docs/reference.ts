@@ -1,38 +1,53 @@
 import { ERROR_CODES, errorObject } from '../../http/errors.js';
-import type { OpenApiDocument } from '../../http/openapi/document.js';
-import type { OpenApiResponse } from '../../http/openapi/responses.js';
-import type { Json } from '../../http/openapi/schemas.js';
-import { type CallableOperation, exampleOf, examplesOf, properties, property, propertyText } from './document-parts.js';
-import { escapeHtml, jsonBlock, prose, section } from './markup.js';
-import { requestSamples } from './samples.js';
+import type { Addresses, OpenApiDocument, OpenApiOperation } from '../../http/openapi/document.js';
+import type { Schema } from '../../http/openapi/schemas.js';
+import { errorLink, escapeHtml, fieldList, figure, jsonBlock, pre, prose, section } from './markup.js';
 
-/** Returns the section about an operation: its description, parameters, responses and samples. */
+/** An operation with the method and the path that call it. */
+interface CallableOperation extends OpenApiOperation {
+  readonly method: string;
+  readonly path: string;
+}
+
+/** Returns all operations of the document, in its order. */
+export function operationsOf({ paths }: OpenApiDocument): readonly CallableOperation[] {
+  return Object.entries(paths).flatMap(([path, item]) =>
+    Object.entries(item).map(([method, operation]) => ({ ...operation, method: method.toUpperCase(), path })),
+  );
+}
+
+/**
+ * Returns the section about an operation: its description, parameters, samples and responses.
+ * Scripts replace the address `base` in the samples with the page's own.
+ */
 export function renderOperation(
   { components }: OpenApiDocument,
-  basePath: string,
-  described: CallableOperation,
+  operation: CallableOperation,
+  { basePath, base }: Addresses,
 ): string {
-  const { method, path, operationId, summary, description, parameters = [], responses } = described;
+  const { method, path, operationId, summary, description, parameters = [], responses } = operation;
   const answers = Object.entries(responses).flatMap(([status, { $ref }]) => {
     const response = components.responses[$ref.replace('#/components/responses/', '')];
-    return response === undefined ? [] : [{ status, response }];
+    const examples = Object.entries(response?.content?.['application/json'].examples ?? {});
+    return response === undefined ? [] : [{ status, response, examples }];
   });
-  const exampleResponses = answers
-    .filter(({ status }) => status === '200')
-    .map(({ response }) => jsonBlock('Response', examplesOf(response)[0]));
-  const examplePath = path.replace(/\{\w+\}/, propertyText(parameters[0], 'example'));
+  const [shown] = answers.find(({ status }) => status === '200')?.examples ?? [];
   return section(
     operationId,
     summary,
-    `<p class="path">${methodMark(method)} <code>${escapeHtml(basePath + path)}</code>
-<span class="mark">${described['x-stability']}</span></p>
+    `<p class="path">${methodMark(method)} <code>${escapeHtml(basePath + path)}</code> <span class="mark">${operation['x-stability']}</span></p>
 <p>${prose(description)}</p>
-${parameters.length === 0 ? '' : fieldList(parameters.map(renderParameter))}`,
-    [requestSamples(operationId, method, examplePath, basePath), ...exampleResponses].join('\n'),
-    `<h3>Responses</h3>
-<dl class="fields wide answers">
-${answers.map(({ status, response }) => responseRow(status, response)).join('\n')}
-</dl>`,
+${parameters.length === 0 ? '' : fieldList(parameters.map(({ name, description, example }) => fieldRow(name, { ...components.schemas['OrderId'], type: 'integer', description, examples: [example] }, true)))}
+${requestSamples(operation, base)}
+${shown === undefined ? '' : jsonBlock('Response', shown[1].value)}
+<h3>Responses</h3>
+${fieldList(
+  answers.map(({ status, response, examples }) => {
+    const links = Number(status) < 400 ? [] : examples.map(([code]) => errorLink(code));
+    return [`<code>${status}</code>`, [prose(response.description), ...links].join(' ')];
+  }),
+  ' wide answers',
+)}`,
   );
 }
 
@@ -40,59 +55,61 @@ export function methodMark(method: string): string {
   return `<span class="method ${method.toLowerCase()}">${method}</span>`;
 }
 
-function responseRow(status: string, response: OpenApiResponse): string {
-  const codes = examplesOf(response).flatMap((example) => property(example, 'code') ?? []);
-  const links = codes.map((code) => `<a href="#error-${code}"><code>${code}</code></a>`);
-  return `<div><dt><code>${status}</code></dt><dd>${[prose(response.description), ...links].join(' ')}</dd></div>`;
+/** Returns the request samples of an operation. A group of radio buttons selects the language. */
+function requestSamples({ operationId, 'x-codeSamples': samples }: CallableOperation, base: string): string {
+  const choices = samples.map(
+    ({ label }, index) =>
+      `<label><input type="radio" name="${operationId}-language" value="${label}"${index === 0 ? ' checked' : ''}>${label}</label>`,
+  );
+  const blocks = samples.map(
+    ({ label, source }) => `<div data-language="${label}">${pre(`Request, ${label}`, source)}</div>`,
+  );
+  const languages = `<span class="languages" role="radiogroup" aria-label="Language">${choices.join('')}</span>`;
+  const address = escapeHtml(base);
+  return figure('the request', languages, blocks.join('\n')).replaceAll(
+    address,
+    `<span data-fill="base">${address}</span>`,
+  );
 }
 
 /** Returns a section for each object that responses contain, with its fields and an example. */
-export function renderObjects({ components }: OpenApiDocument): string {
+export function renderObjects({ components: { schemas } }: OpenApiDocument): string {
   return ['Order', 'Error']
     .map((name) => {
-      const schema = components.schemas[name] ?? null;
-      const fields = properties(property(schema, 'properties'));
-      const required = property(schema, 'required');
-      const rows = fields.map(([field, type]) =>
-        fieldRow(field, type, Array.isArray(required) && required.includes(field), exampleOf(type)),
-      );
-      return section(
-        name.toLowerCase(),
-        name,
-        `<p>${prose(propertyText(schema, 'description'))}</p>\n${fieldList(rows)}`,
-        jsonBlock(`Example: ${name}`, Object.fromEntries(fields.map(([field, type]) => [field, exampleOf(type)]))),
-      );
+      const { description = '', properties = {}, required = [] } = schemas[name] ?? {};
+      const fields = Object.entries(properties);
+      const rows = fields.map(([field, schema]) => fieldRow(field, schema, required.includes(field)));
+      const example = Object.fromEntries(fields.map(([field, { examples }]) => [field, examples?.[0]]));
+      const content = `<p>${prose(description)}</p>\n${fieldList(rows)}\n${jsonBlock(`Example: ${name}`, example)}`;
+      return section(name.toLowerCase(), name, content);
     })
     .join('\n');
 }
 
-function renderParameter(json: Json): string {
-  const typed = { type: 'integer', format: 'int64', description: propertyText(json, 'description') };
-  return fieldRow(propertyText(json, 'name'), typed, true, propertyText(json, 'example'));
+function fieldRow(name: string, schema: Schema, isRequired: boolean): readonly [string, string] {
+  const { type, format, description = '', examples: [example] = [] } = schema;
+  const shown = example === undefined ? '' : ` <p class="hint">Example: <code>${escapeHtml(`${example}`)}</code></p>`;
+  return [
+    `<code>${name}</code> <span>${type}${format === undefined ? '' : `, ${format}`}</span> <span>${isRequired ? 'required' : 'optional'}</span>`,
+    prose(description) + shown,
+  ];
 }
 
-function fieldList(rows: readonly string[]): string {
-  return `<dl class="fields">\n${rows.join('\n')}\n</dl>`;
-}
-
-function fieldRow(name: string, field: Json, isRequired: boolean, example: Json): string {
-  const type = [propertyText(field, 'type'), propertyText(field, 'format')].filter((text) => text !== '').join(', ');
-  const shown = example === '' ? '' : ` <p class="hint">Example: <code>${escapeHtml(String(example))}</code></p>`;
-  return `<div><dt><code>${name}</code> <span>${type}</span> <span>${isRequired ? 'required' : 'optional'}</span></dt>
-<dd>${prose(propertyText(field, 'description'))}${shown}</dd></div>`;
+/** Returns the header fields of responses. */
+export function renderHeaders({ components: { headers } }: OpenApiDocument): string {
+  const rows = Object.entries(headers).map(([name, { description }]): readonly [string, string] => [
+    `<code>${name}</code>`,
+    prose(description),
+  ]);
+  return section('headers', 'Response headers', fieldList(rows, ' wide'));
 }
 
 /** Returns every error code with its message, which names the cause and the remedy. */
 export function renderErrorCodes(): string {
   const errors = ERROR_CODES.map(errorObject).sort((one, other) => one.status - other.status);
-  const rows = errors.map(
-    ({ code, message, status }) => `<div><dt><code id="error-${code}">${code}</code> <span>${status}</span></dt>
-<dd>${escapeHtml(message)}</dd></div>`,
-  );
-  return `<section id="errors" aria-labelledby="errors-title">
-<h2 id="errors-title">Error codes</h2>
-<dl class="fields wide">
-${rows.join('\n')}
-</dl>
-</section>`;
+  const rows = errors.map(({ code, message, status }): readonly [string, string] => [
+    `<code id="error-${code}">${code}</code> <span>${status}</span>`,
+    escapeHtml(message),
+  ]);
+  return section('error-codes', 'Error codes', fieldList(rows, ' wide'));
 }

@@ -6,6 +6,7 @@ import { forwardedAddress, nodeHandler, type OrderServiceOptions } from '../../h
 import type { NodeRequest } from '../../http/mounts/node.js';
 import { makeLast } from '../../http/mounts/node-internals.js';
 import { createForwardedWarning } from '../../http/mounts/warnings.js';
+import { checkPublicUrl } from '../../http/route.js';
 import { checkServiceOptions, createServiceBehind } from '../../http/service.js';
 import { readDocsFiles } from '../docs/files.js';
 import { connectionLimit } from './connection-limit.js';
@@ -15,6 +16,11 @@ import { type Backends, checkBackends, createProbes } from './health.js';
 import { withOwnPaths } from './own-paths.js';
 
 export interface OrderServerOptions extends OrderServiceOptions {
+  /**
+   * The address at which clients reach the server, without the base path, for the documentation:
+   * `https://shop.example/shop`. Default: unknown.
+   */
+  readonly publicUrl?: string | undefined;
   /** The number of trusted proxies in front of the server. Default: 0. */
   readonly trustProxy?: number | undefined;
   /**
@@ -75,11 +81,12 @@ const LINGER_MS = 500;
  * page. Throws a TypeError or RangeError that names an invalid option.
  */
 export function createOrderServer(options: OrderServerOptions): OrderServer {
-  checkServiceOptions(options, ['trustProxy', 'maxConnectionsPerAddress', 'corsOrigins', 'backends']);
+  checkServiceOptions(options, ['publicUrl', 'trustProxy', 'maxConnectionsPerAddress', 'corsOrigins', 'backends']);
   const { trustProxy = 0, maxConnectionsPerAddress = 0, backends = {}, corsOrigins = [] } = options;
   checkWholeNumber('maxConnectionsPerAddress', maxConnectionsPerAddress, 0);
   checkWholeNumber('trustProxy', trustProxy, 0);
   checkOrigins(corsOrigins);
+  checkPublicUrl(options.publicUrl);
   checkBackends(backends);
   return createServerBehind(createFrontDoor(options), options);
 }
@@ -101,7 +108,12 @@ export function createServerBehind(door: FrontDoor, options: OrderServerOptions)
   const warnOfProxy = createForwardedWarning('set trustProxy (--trust-proxy N) to the number of proxies');
   const orders = createServiceBehind(door, options);
   const probes = createProbes(backends, () => drained !== undefined);
-  const site = withOwnPaths(orders, door, probes, readDocsFiles(options.basePath));
+  const site = withOwnPaths(
+    orders,
+    door,
+    probes,
+    readDocsFiles({ basePath: options.basePath, publicUrl: options.publicUrl }),
+  );
   const service = corsOrigins.length === 0 ? site : withCors(site, door, corsOrigins);
   const handler = nodeHandler(service, { clientAddress, onReply: connections.recordReply });
 

@@ -43,6 +43,7 @@ export async function runServer(
       authenticate: storage.keys.authenticate,
       authenticateKnown: storage.keys.authenticateKnown,
       basePath: settings.basePath,
+      publicUrl: settings.publicUrl,
       addressPlan: addressPerMinute(settings.addressPerMinute),
       trustProxy: settings.trustProxy,
       // Clients of a unix socket have no address, so all would share the limit of one.
@@ -73,7 +74,8 @@ export async function runServer(
     const isInMemory = storage.name === IN_MEMORY;
     if (lifecycle.worker === undefined || lifecycle.worker === 1) {
       await greet(storage, {
-        url: url && localAddress(url),
+        address: settings.publicUrl ?? (address && localAddress(baseAddress(address, ''))),
+        basePath: settings.basePath,
         createKeyCommand: isInMemory ? undefined : createKeyCommand,
         hasSample: settings.sample && created !== undefined,
         // If other machines can reach the server, demo keys are shown only on a terminal, because

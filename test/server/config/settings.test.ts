@@ -20,6 +20,8 @@ const PORT =
   'expected a whole number from 0 to 65535, or the path of a unix socket such as ./shop.sock, of at most 103 bytes';
 const FILE = 'expected a file name or :memory:; for a PostgreSQL database use --database-url';
 const PATH = 'expected "" or a path such as "/v1", with a slash before each segment and none after the last';
+const PUBLIC_URL =
+  'expected an http or https URL without the base path and without a slash at the end, such as https://shop.example/shop';
 const ORIGIN = 'expected * or an origin without a path, such as https://shop.example';
 const WORKERS = 'more than one worker needs PostgreSQL and Redis; name them with --database-url and --redis-url';
 const COUNT = 'expected a whole number from';
@@ -73,6 +75,8 @@ const MISTAKES: readonly Mistake[] = [
   [['--base-path', '/v1/'], `--base-path: ${PATH}, not "/v1/"`],
   [{ STORE_ORDERS_BASE_PATH: '/a/..' }, `STORE_ORDERS_BASE_PATH: ${PATH}, not "/a/.."`],
   [{ STORE_ORDERS_BASE_PATH: '/./a' }, `STORE_ORDERS_BASE_PATH: ${PATH}, not "/./a"`],
+  [['--public-url', 'shop.example'], `--public-url: ${PUBLIC_URL}, not "shop.example"`],
+  [{ STORE_ORDERS_PUBLIC_URL: 'https://shop.example/' }, `STORE_ORDERS_PUBLIC_URL: ${PUBLIC_URL}`],
   ['{"trustProxy": 1.5}', `${CONFIG}: trustProxy: ${COUNT} 0 to 100, not 1.5`],
   ['{"trustProxy": -1}', `${CONFIG}: trustProxy: ${COUNT} 0 to 100, not -1`],
   [['--workers', '0'], `--workers: ${COUNT} 1 to 1024, not "0"`],
@@ -92,7 +96,7 @@ const MISTAKES: readonly Mistake[] = [
   [{ STORE_ORDERS_LOGS: 'x' }, 'unknown variable STORE_ORDERS_LOGS; did you mean STORE_ORDERS_LOG?'],
   [
     '{"verbosity": 1}',
-    `${CONFIG}: unknown setting "verbosity"; expected one of host, port, metricsPort, corsOrigin, workers, db, databaseUrl, redisUrl, basePath, trustProxy, maxConnectionsPerAddress, sample, addressPerMinute, log`,
+    `${CONFIG}: unknown setting "verbosity"; expected one of host, port, metricsPort, corsOrigin, workers, db, databaseUrl, redisUrl, basePath, publicUrl, trustProxy, maxConnectionsPerAddress, sample, addressPerMinute, log`,
   ],
   // The message quotes nothing of the file.
   [
@@ -126,6 +130,7 @@ db                        variable#1.db                        STORE_ORDERS_DB
 databaseUrl                                                    default
 redisUrl                                                       default
 basePath                  /flag@0.9_~                          --base-path
+publicUrl                                                      default
 trustProxy                3                                    STORE_ORDERS_TRUST_PROXY
 maxConnectionsPerAddress  1024                                 default
 sample                    false                                STORE_ORDERS_SAMPLE

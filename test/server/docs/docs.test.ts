@@ -3,8 +3,10 @@ import files from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import { type TestContext, test } from 'node:test';
 import zlib from 'node:zlib';
-import { createOpenApiDocument, serializeOpenApiDocument } from 'store-orders/openapi';
+import { createOpenApiDocument } from 'store-orders/openapi';
+import { ERROR_CODES, errorObject } from '../../../dist/http/errors.js';
 import { pre } from '../../../dist/server/docs/markup.js';
+import { SAMPLE_ORDERS } from '../../../dist/server/process/sample-orders.js';
 import { checkSnapshot } from '../../support/snapshot.js';
 import { listen } from '../listener/support/order-server.js';
 import { programIn } from '../support/program.js';
@@ -28,25 +30,70 @@ const SECURITY = [
   ['cross-origin-opener-policy', 'same-origin'],
 ] as const;
 
-test('the server and the command "openapi" return the same OpenAPI document for the same base path', async (t) => {
-  const basePath = '/shop/v1';
-  const expected = serializeOpenApiDocument(createOpenApiDocument({ basePath }));
-  const { origin } = await listen(t, { basePath });
+test('the server and the command "openapi" return the same OpenAPI document for the same base path and public URL', async (t) => {
+  const basePath = '/orders/v1';
+  const publicUrl = 'https://shop.example/shop';
+  const expected = JSON.stringify(createOpenApiDocument({ basePath, publicUrl }), null, 2);
+  const { origin } = await listen(t, { basePath, publicUrl });
   const response = await fetch(`${origin}/openapi.json`);
   assert.equal(response.headers.get('content-type'), 'application/json');
   assert.equal(await response.text(), expected);
-  assert.match(await (await fetch(`${origin}/docs`)).text(), /data-base-path="\/shop\/v1"/);
+  assert.equal(JSON.parse(expected).servers[0].url, `${publicUrl}${basePath}`);
+  const page = await (await fetch(`${origin}/docs`)).text();
+  assert.match(page, /data-base-path="\/orders\/v1"/);
+  assert.equal(page.match(/<span data-fill="base">https:\/\/shop\.example\/shop\/orders\/v1<\/span>/g)?.length, 6);
+  assert.doesNotMatch(page, /127\.0\.0\.1/);
 
   const { output, misuse } = programIn();
-  assert.equal(await output(`openapi --base-path ${basePath}`), `${expected}\n`);
-  assert.equal(await output('openapi --json'), `${serializeOpenApiDocument(createOpenApiDocument())}\n`);
+  assert.equal(await output(`openapi --base-path ${basePath} --public-url ${publicUrl}`), `${expected}\n`);
+  assert.equal(await output('openapi --json'), `${JSON.stringify(createOpenApiDocument(), null, 2)}\n`);
   assert.match(await misuse('openapi --base-path v1'), /--base-path/);
 });
 
-test('the OpenAPI document and the documentation page are openapi.json and page.html', async (t) => {
+test('the OpenAPI document is openapi.json', async (t) => {
   const { origin } = await listen(t);
   checkSnapshot('openapi.json', await (await fetch(`${origin}/openapi.json`)).text());
-  checkSnapshot('page.html', await (await fetch(`${origin}/docs`)).text());
+});
+
+test('the documentation page has each text of the OpenAPI document: its description, operations, parameters, responses, fields, header fields, errors and samples', async (t) => {
+  const shown = wordsOf(textOf(await pageText(t)));
+  const { info, paths, components } = createOpenApiDocument();
+  const { Order, Error: error } = components.schemas;
+  const operations = Object.values(paths).flatMap((item) => Object.values(item));
+  const texts = [
+    info.summary,
+    ...info.description
+      .split('\n\n')
+      .slice(1)
+      .map((block) => block.replace(/^## |^```\w+ .*\n|\n```$|^\| ---.*\n/gm, '')),
+    ...operations.flatMap(({ summary, description, parameters = [] }) => [
+      summary,
+      description,
+      ...parameters.map((parameter) => parameter.description),
+    ]),
+    ...operations.flatMap((operation) => operation['x-codeSamples'].map(({ source }) => source)),
+    ...Object.values(components.responses).map(({ description }) => description),
+    ...[Order, error]
+      .flatMap((schema) => [schema, ...Object.values(schema?.properties ?? {})])
+      .map((schema) => schema?.description ?? ''),
+    ...Object.values(components.headers).map(({ description }) => description),
+    ...ERROR_CODES.flatMap((code) => [code, errorObject(code).message]),
+  ];
+  assert.deepEqual(
+    texts.filter((text) => !shown.includes(wordsOf(text))),
+    [],
+  );
+});
+
+/** Returns only the letters and digits, because the page shows Markdown in another form. */
+function wordsOf(text: string): string {
+  return text.replace(/[^\p{L}\d]+/gu, '');
+}
+
+test('the DELETE sample cancels a sample order of the program, whose id no double can represent', async (t) => {
+  const [, id = ''] = /-X DELETE[\s\S]*?\/store\/orders\/(\d+)/.exec(textOf(await pageText(t))) ?? [];
+  assert.equal(SAMPLE_ORDERS.find((order) => `${order.id}` === id)?.status, 'pending');
+  assert.notEqual(`${Number(id)}`, id);
 });
 
 test('the documentation page and all its resources come from one origin, with a strict Content-Security-Policy', async (t) => {

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { createMemoryOrderStore } from 'store-orders';
+import { SAMPLE_ORDERS } from '../../../dist/server/process/sample-orders.js';
 import { findViolations, type Page } from './support/browser.js';
 import { DESKTOP, suiteInBrowser } from './support/opened-page.js';
 
@@ -48,6 +50,29 @@ suiteInBrowser('how the documentation page looks', (openPage) => {
       ]`);
       assert.deepEqual([cut, lines], [[], []], 'no table cell is cut off, and each date is on one line');
     });
+
+    test(`at ${width} pixels, ${colorScheme}: all sample orders are visible, sending keeps the button in view, and no sample is clipped`, async (t) => {
+      const store = createMemoryOrderStore(SAMPLE_ORDERS);
+      const view = { ...DESKTOP, viewport: { width, height }, colorScheme };
+      const { page, list } = await openPage(t, view, store.list);
+      await page.locator('#key').fill('key-1');
+      await page.locator('#list').focus();
+      await list('key-1');
+      const [button, hidden, clipped] = await page.evaluate<readonly [boolean, number, string[]]>(`[
+        (({ top, bottom }) => top >= 0 && bottom <= innerHeight)(document.querySelector('#list').getBoundingClientRect()),
+        (({ scrollHeight, clientHeight }) => scrollHeight - clientHeight)(document.querySelector('.scroller')),
+        Array.from(document.querySelectorAll('main .code pre'))
+          .filter((sample) => sample.checkVisibility() && sample.scrollHeight > sample.clientHeight)
+          .map(({ ariaLabel }) => ariaLabel),
+      ]`);
+      assert.deepEqual([button, hidden, clipped], [true, 0, []]);
+      assert.equal(await page.locator('.orders tbody tr').count(), 10);
+      assert.equal(await page.locator('.orders tbody tr:last-child .id').innerText(), '9007199254740993');
+      const blank = await page.evaluate<string[]>(`Array.from(document.querySelectorAll('main > section'))
+        .filter((section) => Array.from(section.querySelectorAll('.code'))
+          .some((code) => code.clientWidth < section.clientWidth - 2)).map(({ id }) => id)`);
+      assert.deepEqual(blank, [], 'no column is blank beside a sample');
+    });
   }
 });
 
@@ -60,5 +85,5 @@ async function replaceScreenshot(page: Page): Promise<void> {
     document.activeElement.blur();
   `);
   const path = fileURLToPath(new URL('../../../src/server/docs/screenshot.png', import.meta.url));
-  await page.screenshot({ path });
+  await page.screenshot({ path, clip: { x: 0, y: 0, width: 1_280, height: 776 } });
 }

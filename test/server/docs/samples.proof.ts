@@ -40,7 +40,7 @@ suiteInBrowser('the request samples of the documentation page', (openPage) => {
       };
       assert.match(await run(await copySample(page, 'listOrders', language)), /\b9007199254740993\b/);
       const cancel = await copySample(page, 'cancelOrder', language);
-      assert.match(await run(cancel.replace(/\b9007199254740994\b/, `${ID}`)), /\b204\b/);
+      assert.match(await run(cancel), /\b204\b/);
       assert.deepEqual([store.get(ID - 1n)?.status, store.get(ID)?.status], ['pending', 'cancelled']);
     });
   }

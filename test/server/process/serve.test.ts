@@ -168,6 +168,17 @@ test('the log has one JSON object for each request, with the reason if the reque
   });
 });
 
+test('--public-url is the address in the greeting, the OpenAPI document and the documentation page', async (t) => {
+  const publicUrl = 'https://shop.example/shop';
+  const server = await startServer(t, { cwd: temporaryDirectory() }, '--public-url', publicUrl);
+  const greeting = server.stderr();
+  assert.match(greeting, /^ {2}curl .* "https:\/\/shop\.example\/shop\/v1\/store\/orders"$/m);
+  assert.match(greeting, /^Documentation: https:\/\/shop\.example\/shop\/docs$/m);
+  const ask = async (path: string) => (await fetch(new URL(path, server.url))).text();
+  assert.equal(JSON.parse(await ask('/openapi.json')).servers[0].url, `${publicUrl}/v1`);
+  for (const shown of [greeting, await ask('/openapi.json'), await ask('/docs')]) assert.doesNotMatch(shown, /127\.0/);
+});
+
 test('requests without a valid key are limited separately for each client address that the trusted proxy reports, under the base path and with CORS', async (t) => {
   const origin = 'https://a.example';
   const options = ['--address-per-minute', '2', '--trust-proxy', '1', '--base-path', '/shop', '--cors-origin', origin];

@@ -23,11 +23,11 @@ export function renderOrders(text: string, onCancel: OnCancel): Node[] {
     return [createElement('p', 'note', 'The response is not a list of orders. A proxy may have sent it.')];
   }
   const orders = `${rows.length} ${rows.length === 1 ? 'order' : 'orders'}`;
-  const title = createElement('h3', '', isCut ? `The first ${orders}` : orders);
+  const title = createElement('h3', 'listed', isCut ? `The first ${orders}` : orders);
   if (rows.length === 0) return [title];
   const head = createElement('tr', '', ...[...FIELD_NAMES, 'action'].map(renderHeading));
   const table = createElement('table', 'orders', createElement('thead', '', head), createElement('tbody', '', ...rows));
-  return [title, createScrollable('div', 'scroller', 'Orders', table)];
+  return [title, createScrollable('div', 'scroller listed', 'Orders', table)];
 }
 
 /** Shows below the row of an order why its cancellation was refused. Replaces an earlier reason. */
@@ -56,6 +56,7 @@ function renderOrder(value: unknown, onCancel: OnCancel): HTMLTableRowElement {
   const id = String(fields.get('id'));
   const button = createElement('button', 'small', 'Cancel');
   button.type = 'button';
+  button.dataset['id'] = id;
   button.ariaLabel = `Cancel order ${id}`;
   button.addEventListener('click', () => onCancel(id, button));
   return createElement('tr', '', ...cells, createElement('td', 'action', button));

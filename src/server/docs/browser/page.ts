@@ -1,3 +1,4 @@
+import { parseOrderId } from '../../../orders/order.js';
 import { renderAnswer, renderError, renderFailure } from './answer.js';
 import { announce, byId, formatDuration } from './dom.js';
 import { explainInRow, renderOrders } from './orders.js';
@@ -46,20 +47,18 @@ async function request(method: 'GET' | 'DELETE', path: string): Promise<Answer |
   return answer;
 }
 
-function show(answer: Answer | string | undefined, isList: boolean): void {
+/** Shows a response, and then `content`. Scrolls no further than until the status is visible. */
+function show(answer: Answer | string | undefined, content: readonly Node[]): void {
   if (answer === undefined) return;
-  if (typeof answer === 'string') {
-    output.replaceChildren(...renderFailure(answer));
-  } else {
-    const orders = isList && answer.status === 200 ? renderOrders(answer.text, cancelInRow) : [];
-    output.replaceChildren(...renderAnswer(answer, orders));
-  }
+  output.replaceChildren(...(typeof answer === 'string' ? renderFailure(answer) : renderAnswer(answer, content)));
   update();
-  output.scrollIntoView({ block: 'nearest' });
+  output.firstElementChild?.scrollIntoView({ block: 'nearest' });
 }
 
 async function list(): Promise<void> {
-  show(await request('GET', '/store/orders'), true);
+  const answer = await request('GET', '/store/orders');
+  const isListed = typeof answer === 'object' && answer.status === 200;
+  show(answer, isListed ? renderOrders(answer.text, cancelInRow) : []);
 }
 
 const cancel = (id: string) => request('DELETE', `/store/orders/${encodeURIComponent(id)}`);
@@ -76,16 +75,35 @@ function cancelInRow(id: string, button: HTMLButtonElement): void {
   if (button.ariaDisabled === 'true') return;
   confirmThen(id, async () => {
     const answer = await cancel(id);
-    if (typeof answer === 'string') return show(answer, false);
+    if (typeof answer === 'string') return show(answer, []);
     if (answer === undefined) return;
-    const { status, statusText } = answer;
-    announce(`Response ${status} ${statusText}`);
-    button.textContent = status === 204 ? 'Cancelled' : 'Refused';
-    button.ariaLabel = `Cancel order ${id}: ${status} ${statusText}`;
-    button.classList.toggle('done', status === 204 || status === 409);
-    explainInRow(button, status === 204 ? undefined : renderError(answer));
+    announce(`Response ${answer.status} ${answer.statusText}`);
+    showInRow(answer, id, button, renderError);
     update();
   });
+}
+
+/** Cancels the order of the form. The list stays, and the row of the order shows the outcome. */
+async function cancelFromForm(id: string): Promise<void> {
+  const answer = await cancel(id);
+  const button = output.querySelector(`button[data-id="${CSS.escape(id)}"]`);
+  // The reason of a refusal is in the answer above the list.
+  if (typeof answer === 'object' && button instanceof HTMLButtonElement) showInRow(answer, id, button);
+  show(answer, Array.from(output.querySelectorAll('.listed')));
+}
+
+/** Shows the outcome of a cancellation in the row of its order, and below it what `explain` returns. */
+function showInRow(
+  answer: Answer,
+  id: string,
+  button: HTMLButtonElement,
+  explain?: (answer: Answer) => HTMLElement,
+): void {
+  const { status, statusText } = answer;
+  button.textContent = status === 204 ? 'Cancelled' : 'Refused';
+  button.ariaLabel = `Cancel order ${id}: ${status} ${statusText}`;
+  button.classList.toggle('done', status === 204 || status === 409);
+  explainInRow(button, status === 204 ? undefined : explain?.(answer));
 }
 
 /** Updates what depends on the wait: the countdowns, the buttons and the quota. */
@@ -109,7 +127,10 @@ byId('list', HTMLButtonElement).addEventListener('click', list);
 byId('send', HTMLFormElement).addEventListener('submit', (event) => {
   event.preventDefault();
   const id = orderIdInput.value.trim();
-  if (id !== '') confirmThen(id, async () => show(await cancel(id), false));
+  if (id === '') return;
+  // An invalid id names no order, so there is nothing to confirm. The response explains the id.
+  if (parseOrderId(id) === undefined) void cancelFromForm(id);
+  else confirmThen(id, () => cancelFromForm(id));
 });
 keyInput.addEventListener('input', () => {
   waitUntilMs = 0;
@@ -119,7 +140,7 @@ keyInput.addEventListener('input', () => {
 showKeyButton.addEventListener('click', () => {
   const isHidden = keyInput.type === 'password';
   keyInput.type = isHidden ? 'text' : 'password';
-  showKeyButton.ariaPressed = `${isHidden}`;
+  showKeyButton.textContent = isHidden ? 'Hide' : 'Show';
 });
 enableSamples(base);
 setInterval(update, 500);
