@@ -107,6 +107,26 @@ test('a file that was created is removed if it cannot be opened', () => {
   assert.ok(!readdirSync(dirname(file)).some((name) => name.startsWith(basename(file))));
 });
 
+test('neither a command nor a server leaves a file on a full disk', {
+  skip: process.platform === 'win32' && 'it needs ulimit',
+}, async () => {
+  const under = ['sh', '-c', `trap '' XFSZ; ulimit -f 4; exec "$@"`, 'sh'];
+  const { cwd, failure } = programIn({ under });
+  for (const command of ['keys create --plan free', 'serve --port 0']) {
+    assert.match(await failure(command), /^cannot open store-orders\.db: the disk /);
+    assert.deepEqual(readdirSync(cwd), [], command);
+  }
+});
+
+test('no file is created in the place of one that was moved away from a running server', () => {
+  const file = temporaryFile();
+  const unlock = lockForServer(file);
+  const message = `cannot open ${file}: it was moved away from a running server; put it back, or stop the server`;
+  assert.deepEqual(openSqliteStorage(file, { create: true }), { ok: false, message });
+  assert.deepEqual(openServerSqliteStorage(file), { ok: false, message });
+  unlock?.();
+});
+
 function change(file: string, sql: string): void {
   const database = openSqliteDatabase(file);
   database.exec(sql);
