@@ -1,5 +1,5 @@
 import type { Client, ClientConfig, Pool } from 'pg';
-import type { PostgresPool } from '../../databases/postgres/client.js';
+import { codeOf, type PostgresPool, withUnnamedFallback } from '../../databases/postgres/client.js';
 import { migrateTables } from '../../databases/postgres/migration.js';
 import { messageOf } from '../../message-of.js';
 import { importRecords } from '../../orders/postgres/import.js';
@@ -17,12 +17,14 @@ export interface PostgresStorageOptions {
   readonly isServer?: boolean;
 }
 
-/** Long lists hold at most 4 of these connections. */
 const CONNECTIONS = 12;
 const CONNECT_MS = 2_000;
 const STATEMENT_MS = 5_000;
 /** Longer than the limit of PostgreSQL itself, whose error has more details. */
 const REPLY_MS = STATEMENT_MS + 1_000;
+
+/** The SQLSTATE code of a pooler that refuses a startup parameter. */
+const PROTOCOL_VIOLATION = '08P01';
 
 type Driver = Pick<typeof import('pg'), 'Client' | 'Pool'>;
 
@@ -43,7 +45,8 @@ export async function openPostgresStorage(url: string, options: PostgresStorageO
     const client = new driver.Client(config);
     name = nameOf(client);
     await prepareTables(client, options);
-    return { ok: true, storage: storageOf(openPool(driver, config, options), name) };
+    const limits = options.isServer ? await limitStatements(driver, config, name) : {};
+    return { ok: true, storage: storageOf(openPool(driver, { ...config, ...limits }), name) };
   } catch (error) {
     return { ok: false, message: `cannot open the database ${name}: ${messageOf(error)}` };
   }
@@ -69,19 +72,43 @@ async function prepareTables(
   }
 }
 
-function openPool(driver: Driver, config: ClientConfig, { isServer }: PostgresStorageOptions): Pool {
-  const limits = isServer ? { statement_timeout: STATEMENT_MS, query_timeout: REPLY_MS } : {};
+/**
+ * Returns the options that limit the time of a statement. A pooler can refuse a connection that sets
+ * a `statement_timeout`. Behind it, only the driver limits the time, and a warning says so.
+ */
+async function limitStatements(driver: Driver, config: ClientConfig, name: string): Promise<ClientConfig> {
+  const limits = { statement_timeout: STATEMENT_MS, query_timeout: REPLY_MS };
+  const client = new driver.Client({ ...config, ...limits });
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    return limits;
+  } catch (error) {
+    if (codeOf(error) !== PROTOCOL_VIOLATION) throw error;
+    process.emitWarning(
+      `${name} refuses the startup parameter statement_timeout, so a statement may go on after its client got 503. ` +
+        `Set it for the role: ALTER ROLE … SET statement_timeout = '5s'.`,
+      'StoreOrdersWarning',
+    );
+    return { query_timeout: REPLY_MS };
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+function openPool(driver: Driver, config: ClientConfig): Pool {
   // Without `allowExitOnIdle`, an idle connection to a server that hangs keeps the process alive.
-  const pool = new driver.Pool({ ...config, ...limits, max: CONNECTIONS, allowExitOnIdle: true });
+  const pool = new driver.Pool({ ...config, max: CONNECTIONS, allowExitOnIdle: true });
   // An idle connection has ended. If the cause persists, the next query reports it.
   pool.on('error', () => {});
   return pool;
 }
 
 function storageOf(pool: Pool, name: string): Storage {
-  const orders = createPostgresOrderStore(pool);
-  const keys = createPostgresKeyRing(pool);
   const connect: NonNullable<PostgresPool['connect']> = (callback) => void pool.connect(callback);
+  const database = withUnnamedFallback({ query: (statement) => pool.query(statement), connect });
+  const orders = createPostgresOrderStore(database);
+  const keys = createPostgresKeyRing(database);
   return {
     name,
     orders,

@@ -124,3 +124,24 @@ test('a cancel without a reply delays the next one by only 25 ms, and fails alon
   asked[2]?.resolve({ rows: [] });
   await last;
 });
+
+test('after a pooler has lost a named statement, it is sent again without its name, and no more are named; any other failure is not sent again', async (t) => {
+  const warn = t.mock.method(process, 'emitWarning', () => {});
+  for (const [code, named] of [
+    ['26000', [true, false, false]],
+    ['42P05', [true, false, false]],
+    ['57014', [true, true]],
+  ] as const) {
+    const isNamed: boolean[] = [];
+    const query = async ({ name }: PostgresStatement) => {
+      isNamed.push(name !== undefined);
+      if (name !== undefined) throw Object.assign(new Error('refused'), { code });
+      return { rows: [] };
+    };
+    const store = createPostgresOrderStore({ query });
+    const outcomes = [await store.cancel(1n).catch(String), await store.cancel(2n).catch(String)];
+    assert.deepEqual(new Set(outcomes), new Set([named.length === 3 ? 'not_found' : 'Error: refused']));
+    assert.deepEqual(isNamed, named);
+  }
+  assert.equal(warn.mock.callCount(), 2);
+});
