@@ -34,5 +34,5 @@ export default {
       project: ['**/*.ts'],
     },
   },
-  ignoreBinaries: ['fsfreeze', 'script', 'strace', 'systemd-analyze', 'taskset', 'unshare'],
+  ignoreBinaries: ['fsfreeze', 'prometheus', 'script', 'strace', 'systemd-analyze', 'taskset', 'unshare'],
 };
