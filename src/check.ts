@@ -30,10 +30,11 @@ export function checkPresent(where: string, value: unknown, required: readonly s
   }
 }
 
-export function checkMethods(where: string, value: unknown, names: readonly string[]): void {
+/** `what` says where such an object comes from. */
+export function checkMethods(where: string, value: unknown, names: readonly string[], what = 'an object'): void {
   for (const name of names) {
     if (typeof value !== 'object' || value === null || typeof Reflect.get(value, name) !== 'function') {
-      throw new TypeError(`${where}: expected an object with the method ${name}`);
+      throw new TypeError(`${where}: expected ${what} with the method ${name}`);
     }
   }
 }

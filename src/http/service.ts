@@ -73,11 +73,21 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
   return createServiceBehind(createFrontDoor(options), options);
 }
 
+/** The options of a service that have no default. */
+const PARTS = ['store', 'limiter', 'authenticate'] as const satisfies readonly (keyof OrderServiceOptions)[];
+
 /** Throws as `createOrderService` does. `others` are the names of further allowed options. */
 export function checkServiceOptions(options: OrderServiceOptions, others: readonly string[] = []): void {
+  const missing = PARTS.filter((part) => options?.[part] === undefined);
+  if (missing.length > 1) throw new TypeError(`options: ${missing.join(', ')}: missing`);
   checkAdmissionOptions(options, ['store', 'basePath', ...others]);
   checkMethods('store', options.store, ['list', 'cancel']);
   if (options.basePath !== undefined) checkBasePath(options.basePath);
+}
+
+/** Throws unless a service that was passed to a mount has these methods. */
+export function checkService(service: OrderService, methods: readonly (keyof OrderService)[]): void {
+  checkMethods('service', service, methods, 'the result of createOrderService,');
 }
 
 /** Creates the service for requests that come through `door`. */

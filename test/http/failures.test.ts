@@ -135,6 +135,40 @@ test('if reading the pages of a list throws, the response is a 503 and an Error 
   }
 });
 
+test('a list that its store returns wrongly is a 500 without details, and the mistake is published; the process is warned once', async (t) => {
+  const ascending = Array.from({ length: 2_000 }, (_, id): { id: unknown } => ({ id: BigInt(id) }));
+  const noArray = 'store.list: expected an array of orders, or pages';
+  const rows: readonly [listed: unknown, message: string][] = [
+    [null, noArray],
+    [undefined, noArray],
+    [[null], 'store.list: expected a bigint as the id of an order, got undefined'],
+    [[{ id: '7' }], 'store.list: expected a bigint as the id of an order, got string'],
+    [[{ id: 2 ** 53 }], 'store.list: expected a bigint as the id of an order, got number'],
+    [[{ id: 2n }, { id: 1n }], 'store.list: expected orders with ascending ids, got 1 after 2'],
+    [[{ id: 1n }, { id: 1n }], 'store.list: expected orders with ascending ids, got 1 after 1'],
+    [ascending.with(512, { id: 511n }), 'store.list: expected orders with ascending ids, got 511 after 511'],
+    [ascending.with(1_999, { id: '1999' }), 'store.list: expected a bigint as the id of an order, got string'],
+  ];
+  let listed: unknown;
+  const { service } = createShop({ store: Object.assign(fakeStore(), { list: () => listed }) });
+  for ([listed] of rows) {
+    const { status, body } = await service.respond(GET);
+    assert.deepEqual([status, JSON.parse(String(body)).code], [500, 'internal_error']);
+    assert.doesNotMatch(String(body), /store/);
+  }
+  await settled();
+  assert.deepEqual(warnings.length, 1);
+  assert.match(String(warnings[0]), /listOrders failed: TypeError: store\.list: expected an array of orders, or pages/);
+  const messages = collectReplies(t);
+  for (const [wrong, message] of rows) {
+    listed = wrong;
+    await service.respond(GET);
+    assert.deepEqual(messages.at(-1)?.error, new TypeError(message));
+  }
+  listed = [{ id: -1 }, { id: 0n }, { id: 1 }];
+  assert.equal((await service.respond(GET)).status, 200, 'small numbers are exact too');
+});
+
 test("if the limiter fails, X-RateLimit-* show the plan's limits with nothing remaining, and a reset in the second of Retry-After", async (t) => {
   t.mock.timers.enable({ apis: ['Date'], now: 5_000 });
   const { service } = createShop(faulty('limiter', fail).options);

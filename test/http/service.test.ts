@@ -41,8 +41,9 @@ test('if authenticate, the limiter and the store are synchronous, every reply is
   assert.equal(statusOf(createShop({ authenticate: () => assert.fail() }).service.respond(GET)), 503);
   await service.close();
   assert.equal(statusOf(service.respond(GET)), 503);
+  const ordersOf = (length: number) => Array.from({ length }, (_, id): Order => ({ id: BigInt(id) }));
   const listing = (length: number) =>
-    createShop({ store: fakeStore({ list: () => Array<Order>(length).fill({ id: 1n }) }) }).service.respond(GET);
+    createShop({ store: fakeStore({ list: () => ordersOf(length) }) }).service.respond(GET);
   assert.equal(statusOf(listing(512)), 200);
   assert.ok('then' in listing(513), 'a longer list is serialised in several passes of the event loop');
 });

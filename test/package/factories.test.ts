@@ -36,7 +36,10 @@ interface Row {
 }
 
 const respond = () => {};
-const NO_OWNS = ['service: expected an object with the method owns', { respond, refuse: respond }] as const;
+const NO_OWNS = [
+  'service: expected the result of createOrderService, with the method owns',
+  { respond, refuse: respond },
+] as const;
 const SERVICE: Row = { names: 'service', wrong: [NO_OWNS] };
 const mountWith = (option: string, ...wrong: readonly (readonly [string, ...unknown[]])[]): Row => ({
   names: 'service',
@@ -45,6 +48,8 @@ const mountWith = (option: string, ...wrong: readonly (readonly [string, ...unkn
 });
 const ADMISSION = [
   ['basePath', { ...parts, basePath: 7 }],
+  ['options: store, limiter, authenticate: missing', {}],
+  ['options: limiter, authenticate: missing', { store }],
   ["addressPlan: expected a plan with partition 'address'", { ...parts, addressPlan: root.PLANS.free }],
   ["addressPlan: expected a plan with partition 'address'", { ...parts, addressPlan: null }],
   ['draftFields: expected true or false', { ...parts, draftFields: 'no' }],
@@ -72,7 +77,10 @@ const FACTORIES: Readonly<Record<string, Row>> = {
   createOrderService: { names: OPTIONS, good: [parts], wrong: ADMISSION },
   createPlan: { names: 'plan|plan.name', good: [plan] },
   forwardedAddress: { names: 'proxies', accepts: [7] },
-  nodeHandler: mountWith('onReply', NO_OWNS, ['service: expected an object with the method refuse', { respond }]),
+  nodeHandler: mountWith('onReply', NO_OWNS, [
+    'service: expected the result of createOrderService, with the method refuse',
+    { respond },
+  ]),
   fetchHandler: mountWith('compressLists'),
   fastifyPlugin: SERVICE,
   koaMiddleware: SERVICE,

@@ -2,7 +2,7 @@ import { isAscii } from 'node:buffer';
 import { createHash, type Hash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import type { Order } from '../../orders/index.js';
-import { serializeOrder, serializeOrders } from '../../orders/json.js';
+import { serializeOrder } from '../../orders/json.js';
 import type { SharedPieces } from '../reply.js';
 
 export interface SerializedList {
@@ -24,19 +24,38 @@ const MAX_TEXT_BYTES = 65_536;
  */
 const MIN_PIECE_BYTES = 524_288;
 
-/** Serialises an array of orders. If there are many, the event loop runs between their slices. */
+/**
+ * Serialises an array of orders. If there are many, the event loop runs between their slices. Throws
+ * or rejects with a TypeError if the ids are not integers, or not in ascending order.
+ */
 export function serializeArray(orders: readonly Order[]): SerializedList | Promise<SerializedList> {
   if (orders.length > SLICE_LENGTH) return serializePages(slices(orders));
-  const body = serializeOrders(orders);
+  const body = `[${serializeSlice(orders, 0)}]`;
   return { body, digest: digestOf(body) };
 }
 
 async function* slices(orders: readonly Order[]): AsyncGenerator<string> {
-  for (let start = 0; start < orders.length; start += SLICE_LENGTH) {
-    yield orders
-      .slice(start, start + SLICE_LENGTH)
-      .map(serializeOrder)
-      .join(',');
+  for (let start = 0; start < orders.length; start += SLICE_LENGTH) yield serializeSlice(orders, start);
+}
+
+function serializeSlice(orders: readonly Order[], start: number): string {
+  let previous: unknown = orders[start - 1]?.id;
+  const texts = orders.slice(start, start + SLICE_LENGTH).map((order) => {
+    const id: unknown = order?.id;
+    checkId(id, previous);
+    previous = id;
+    return serializeOrder(order);
+  });
+  return texts.join(',');
+}
+
+/** Checks an id that comes from a store of the host, which may not be written in TypeScript. */
+function checkId(id: unknown, previous: unknown): void {
+  if (typeof id !== 'bigint' && !(typeof id === 'number' && Number.isSafeInteger(id))) {
+    throw new TypeError(`store.list: expected a bigint as the id of an order, got ${typeof id}`);
+  }
+  if ((typeof previous === 'bigint' || typeof previous === 'number') && previous >= id) {
+    throw new TypeError(`store.list: expected orders with ascending ids, got ${id} after ${previous}`);
   }
 }
 

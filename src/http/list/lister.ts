@@ -67,7 +67,7 @@ export function createListRepresenter(): (listed: ListedOrders, request: ListReq
 
   return (listed, request) => {
     if (!isPages(listed)) return after(selectorOf(listed), (select) => select(request));
-    if (typeof listed[Symbol.asyncIterator] !== 'function') {
+    if (typeof listed?.[Symbol.asyncIterator] !== 'function') {
       throw new TypeError('store.list: expected an array of orders, or pages');
     }
     const { version } = listed;

@@ -1,9 +1,8 @@
 import { Readable } from 'node:stream';
-import { checkMethods } from '../../check.js';
 import { after } from '../host-call.js';
 import { forEachField, type Reply, withVary } from '../reply.js';
 import type { RequestHead } from '../request.js';
-import type { OrderService } from '../service.js';
+import { checkService, type OrderService } from '../service.js';
 import { createResponseQueue } from './pipelining.js';
 
 /** The part of Fastify that the mount uses. Not exported, so that editors suggest Fastify's type. */
@@ -59,7 +58,7 @@ const UNLISTED = { schema: { hide: true } };
  * ```
  */
 export function fastifyPlugin(service: OrderService): (app: FastifyInstanceLike) => Promise<void> {
-  checkMethods('service', service, ['respond', 'owns']);
+  checkService(service, ['respond', 'owns']);
   return async (app) => {
     const { prefix } = app;
     if (!service.basePath.startsWith(prefix)) {

@@ -1,5 +1,5 @@
-import { checkFields, checkFunction, checkMethods, checkOneOf } from '../../check.js';
-import type { OrderService } from '../service.js';
+import { checkFields, checkFunction, checkOneOf } from '../../check.js';
+import { checkService, type OrderService } from '../service.js';
 import { headOf, ipOf, toResponse } from './fetch-conversion.js';
 
 export interface FetchMountOptions<Context extends unknown[]> {
@@ -32,7 +32,7 @@ export function fetchHandler<Context extends unknown[] = unknown[]>(
   service: OrderService,
   options: FetchMountOptions<Context> = {},
 ): (request: Request, ...context: Context) => Promise<Response> {
-  checkMethods('service', service, ['respond']);
+  checkService(service, ['respond']);
   checkFields('options', options, ['clientAddress', 'compressLists']);
   const { clientAddress = ipOf, compressLists = true } = options;
   checkFunction('clientAddress', clientAddress);

@@ -1,8 +1,7 @@
 import { Readable } from 'node:stream';
-import { checkMethods } from '../../check.js';
 import { forEachField, type Reply, withVary } from '../reply.js';
 import { type RequestHead, withTarget } from '../request.js';
-import type { OrderService } from '../service.js';
+import { checkService, type OrderService } from '../service.js';
 import { respondBeforeErrors } from './node-server.js';
 import { createResponseQueue } from './pipelining.js';
 import { createPrefixWarning } from './warnings.js';
@@ -38,7 +37,7 @@ interface KoaContextLike {
 export function koaMiddleware(
   service: OrderService,
 ): (ctx: KoaContextLike, next: () => Promise<unknown>) => Promise<void> {
-  checkMethods('service', service, ['respond', 'owns']);
+  checkService(service, ['respond', 'owns']);
   const enqueue = createResponseQueue();
   const warnOfPrefix = createPrefixWarning(service);
   return async (ctx, next) => {

@@ -1,12 +1,12 @@
 import { IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { Socket } from 'node:net';
-import { checkFields, checkFunction, checkMethods } from '../../check.js';
+import { checkFields, checkFunction } from '../../check.js';
 import { socketAddress } from '../client-address.js';
 import { after, isPromise } from '../host-call.js';
 import type { Reply } from '../reply.js';
 import { type RequestHead, withTarget } from '../request.js';
-import type { OrderService } from '../service.js';
+import { checkService, type OrderService } from '../service.js';
 import { send } from './node-reply.js';
 import { attachTo, respondBeforeErrors } from './node-server.js';
 import { createResponseQueue } from './pipelining.js';
@@ -61,7 +61,7 @@ export interface NodeHandler {
  * ```
  */
 export function nodeHandler(service: OrderService, options: NodeMountOptions = {}): NodeHandler {
-  checkMethods('service', service, ['respond', 'refuse', 'owns']);
+  checkService(service, ['respond', 'refuse', 'owns']);
   checkFields('options', options, ['clientAddress', 'onReply']);
   const { clientAddress = createFrameworkAddress(), onReply } = options;
   checkFunction('clientAddress', clientAddress);
