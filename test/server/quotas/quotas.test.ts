@@ -79,8 +79,15 @@ test('a ban ends at the requested time, even if the server applies the ban late'
   assert.deepEqual([verdict, retryAfterMs], ['banned', 1]);
   assert.equal(limiter.peek('key_b', plan).verdict, 'within_quota');
   assert.equal((await table.pending()).length, 0);
+  saved.take('key_b', plan);
   await table.request('key_a', 'lift_ban');
+  await table.request('key_b', 'lift_ban');
   await saved.save();
+  assert.deepEqual(
+    limiter.peek('key_b', plan, 0).windows.map(({ remaining }) => remaining),
+    [2, 4],
+    'the quotas stay as they are',
+  );
   assert.equal(limiter.peek('key_a', plan).verdict, 'within_quota');
 });
 
@@ -103,6 +110,9 @@ test('neither the quotas of addresses nor the full quotas of keys are saved', as
   const { saved, clock } = await start(table);
   const addresses = createPlan({ name: 'address', partition: 'address', policies: [perMinute(9)] });
   saved.take('127.0.0.1', addresses);
+  const save = t.mock.method(table, 'save');
+  await saved.save();
+  assert.equal(save.mock.callCount(), 0);
   saved.take('key_a', plan);
   await saved.save();
   assert.equal((await table.load()).length, 1);
@@ -131,6 +141,27 @@ test('after a failed save of the quotas, the next save writes all quotas, and no
   assert.notEqual(limiter.inspect('key_b'), undefined, 'the next save does not reset the quotas of the key again');
   assert.equal((await table.load()).length, 2);
   assert.equal((await table.pending()).length, 0);
+});
+
+test('a change that a command requests while the quotas are saved is applied by the next save', async (t) => {
+  const table = open(t);
+  const { saved, limiter } = await start(table);
+  saved.take('key_a', plan);
+  const { save } = table;
+  t.mock.method(
+    table,
+    'save',
+    async (...states: Parameters<typeof save>) => {
+      await table.request('key_b', 'ban', Date.now() + 60_000);
+      await save(...states);
+    },
+    { times: 1 },
+  );
+  await saved.save();
+  assert.equal((await table.pending()).length, 1);
+  await saved.save();
+  assert.equal((await table.pending()).length, 0);
+  assert.equal(limiter.peek('key_b', plan).verdict, 'banned');
 });
 
 test('a command waits 5 s for a reply of Redis', async (t) => {
