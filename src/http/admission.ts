@@ -98,7 +98,7 @@ export function createAdmission(options: AdmissionOptions) {
       if (authenticateKnown === undefined) return lookUp(request, apiKey);
       const known = recalling.call(() => authenticateKnown(apiKey));
       return after(known, (principal) =>
-        isAbsent(principal) ? lookUpUnknown(request, apiKey) : takeFromKey(principal),
+        principal === undefined || principal === null ? lookUpUnknown(request, apiKey) : takeFromKey(principal),
       );
     });
   }
@@ -106,7 +106,9 @@ export function createAdmission(options: AdmissionOptions) {
   function lookUp(request: ReadRequest, apiKey: string): MaybePromise<Verdict<Principal>> {
     const authenticated = authenticating.call(() => authenticate(apiKey));
     return after(authenticated, (principal) =>
-      isAbsent(principal) ? refuse(request, refusal('invalid_api_key')) : takeFromKey(principal),
+      principal === undefined || principal === null
+        ? refuse(request, refusal('invalid_api_key'))
+        : takeFromKey(principal),
     );
   }
 
@@ -192,11 +194,6 @@ export function createAdmission(options: AdmissionOptions) {
   }
 
   return { admit, charge, turnAway };
-}
-
-/** `authenticate` can be written in JavaScript, whose authors also return `null`. */
-function isAbsent(principal: Principal | undefined | null): principal is undefined | null {
-  return principal === undefined || principal === null;
 }
 
 function unchargedRefusal(outcome: Outcome, waitMs: number, plan: Plan, principal?: Principal): Refused {

@@ -15,19 +15,13 @@ export class HostFailure extends Error {
   }
 }
 
-/** A function of the host. Its failures are {@link HostFailure}s. */
-export interface HostPart {
-  call<T>(call: () => MaybePromise<T>): MaybePromise<T>;
-  /** Yields what `pages` yields. */
-  stream<T>(pages: AsyncIterable<T>): AsyncGenerator<T, undefined>;
-}
-
 /**
- * Creates the service's view of a function of the host. While the function goes on failing, a client
- * should wait a second more than the failures have lasted. So a client that obeys waits for 1, 2, 4,
- * … 30 s, however many others fail at the same time. After the first success, it is 1 s again.
+ * Wraps the calls of one function of the host, whose failures become {@link HostFailure}s. While the
+ * function goes on failing, a client should wait a second more than the failures have lasted. So a
+ * client that obeys waits for 1, 2, 4, … 30 s, however many others fail at the same time. After the
+ * first success, it is 1 s again.
  */
-export function createHostPart(name: string): HostPart {
+export function createHostPart(name: string) {
   let failingSinceMs: number | undefined;
 
   function fail(error: unknown): never {
@@ -43,8 +37,17 @@ export function createHostPart(name: string): HostPart {
   }
 
   return {
-    call: (call) => after(attempt(call, fail), succeed),
+    /** Calls the function. Not by `attempt` and `after`, which would make a request 10 % slower. */
+    call<T>(call: () => MaybePromise<T>): MaybePromise<T> {
+      try {
+        const result = call();
+        return isPromise(result) ? Promise.resolve(result).then(succeed, fail) : succeed(result);
+      } catch (error) {
+        return fail(error);
+      }
+    },
 
+    /** Yields what `pages` yields. */
     async *stream<T>(pages: AsyncIterable<T>): AsyncGenerator<T, undefined> {
       try {
         yield* pages;
