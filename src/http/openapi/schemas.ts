@@ -153,17 +153,19 @@ export const headers = {
     example: 'no-store',
   },
   ETag: {
-    description: 'Entity tag of the list, different for each content coding. Absent if the list is streamed.',
+    description:
+      'Entity tag of the list, different for each content coding. Absent only if the store keeps no version of a long list. The stores of the program, SQLite and PostgreSQL, keep one.',
     schema: { type: 'string', pattern: '^"[\\w-]{22}(?:-(?:gzip|br))?"$', maxLength: 32 },
     example: '"C3Hqqa2Jnq8tqHYacGG9Ht"',
   },
   Vary: {
-    description: 'The request header that selects the content coding. Absent if the list cannot be compressed.',
+    description: 'The request header that selects the content coding. Absent only with `ETag`.',
     schema: { type: 'string', pattern: '^(?:[\\w-]+, )*Accept-Encoding$', maxLength: MAX_FIELD_LENGTH },
     example: 'Accept-Encoding',
   },
   'Content-Encoding': {
-    description: 'Content coding of the body, chosen by `Accept-Encoding`.',
+    description:
+      'Content coding of the body, chosen by `Accept-Encoding`. Absent for short lists, and for lists without `ETag`.',
     schema: { type: 'string', enum: ['gzip', 'br'] },
     example: 'gzip',
   },
@@ -174,7 +176,7 @@ export const headers = {
     example: 'c0ffee00-1bad-4dea-8bee-5e1ec7ed1dea',
   },
   'Content-Length': {
-    description: 'Length of the body in bytes. Absent if a long list is streamed.',
+    description: 'Length of the body in bytes. Absent if a list without `ETag` is streamed.',
     schema: integerSchema(0),
     example: 138,
   },
