@@ -6,13 +6,13 @@ import { failureOf, lateError, SqliteFileError } from './failure.js';
 import { type FileWorkerData, operationOf, type WorkerAnswer, type WorkerCall, type WorkerReport } from './worker.js';
 
 /**
- * The objects that a worker hosts, as other threads call them. If a method returns an iterator, each
- * item is read when it is requested.
+ * The objects that a worker hosts, as other threads call them. If a method returns a generator, each
+ * item is generated when it is requested.
  */
 export type Remote<Parts> = {
   readonly [Part in keyof Parts]: {
     readonly [Method in keyof Parts[Part]]: Parts[Part][Method] extends (...parameters: infer Taken) => infer Result
-      ? (...parameters: Taken) => Promise<Result extends Iterator<infer Item> ? AsyncGenerator<Item> : Awaited<Result>>
+      ? (...parameters: Taken) => Promise<Result extends Generator<infer Item> ? AsyncGenerator<Item> : Awaited<Result>>
       : never;
   };
 };
@@ -170,8 +170,8 @@ export class FileWorker<Parts> {
   }
 
   /**
-   * Yields the items of an iterator in the worker. Each message on its port requests an item. Even a
-   * worker that hangs ends the iterator, once it responds again and sees that the port is closed.
+   * Yields the items of a generator in the worker. Each message on its port requests an item. Even a
+   * worker that hangs ends the generator, once it responds again and sees that the port is closed.
    */
   async *#iterate(port: MessagePort): AsyncGenerator<unknown, void> {
     const worker = this.#worker;

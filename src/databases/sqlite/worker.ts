@@ -3,7 +3,7 @@ import { MessageChannel, type MessagePort, parentPort, workerData } from 'node:w
 import { prepare, type SqliteDatabase } from './database.js';
 import { openSqliteDatabase } from './driver.js';
 import { makeDurable, retryWhileBusy } from './durability.js';
-import { type FailureKind, type FileOperation, failureOf } from './failure.js';
+import { type FileOperation, failureOf, type SqliteFileError } from './failure.js';
 import { createWriteQueue, type WriteQueue } from './group-commit.js';
 import { checkIdentities, identityOf } from './identity.js';
 import { APPLICATION_ID } from './migration.js';
@@ -26,17 +26,14 @@ export interface WorkerCall {
   readonly parameters: readonly unknown[];
 }
 
-/** A failure as a thread sends it. An Error object would arrive without its `kind`. */
-interface SentFailure {
-  readonly message: string;
-  readonly kind: FailureKind;
-}
-
-/** If a call returns an iterator, each message on the port `items` is the id of a call for one item. */
+/**
+ * If a call returns a generator, each message on the port `items` is the id of a call for one item. A
+ * failure is sent as an object, because an Error would arrive without its `kind`.
+ */
 export type WorkerAnswer = { readonly id: number } & (
   | { readonly value: unknown }
   | { readonly items: MessagePort }
-  | { readonly failure: SentFailure }
+  | { readonly failure: Pick<SqliteFileError, 'message' | 'kind'> }
 );
 
 export interface WorkerReport {
