@@ -87,6 +87,21 @@ describe('the revision of the orders in PostgreSQL', { skip: missingEngine }, as
     assert.deepEqual(await listed(store), [{ id: 2n }]);
   });
 
+  test('is another one when one of two transactions that have changed the list ends', async (t) => {
+    const { pool, later, versionOf } = await open(t);
+    const ends = [
+      await beginTransaction(pool, 'DELETE FROM store_orders WHERE id = 1'),
+      await beginTransaction(pool, 'DELETE FROM store_orders WHERE id = 2'),
+    ];
+    const versions = [await versionOf()];
+    for (const end of ends) {
+      await end();
+      later();
+      versions.push(await versionOf());
+    }
+    assert.equal(new Set(versions).size, 3);
+  });
+
   test('stays the same while one transaction makes many changes', async (t) => {
     const { pool, later, versionOf } = await open(t);
     const client = await pool.connect();
