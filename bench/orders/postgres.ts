@@ -47,8 +47,8 @@ export async function postgres(): Promise<readonly Table[]> {
         ['the same as a named statement', CALLERS, () => update('cancel')],
         ['the store, cancels, 64 at a time', CALLERS, cancel],
         ['the store, one cancel at a time', 1, cancel],
-        ['the store, lists of ten orders, 64 at a time', CALLERS, () => ten.orders.list()],
-        ['the store, one list of ten orders at a time', 1, () => ten.orders.list()],
+        ['the store, lists of ten orders, 64 at a time', CALLERS, async () => ten.orders.list()],
+        ['the store, one list of ten orders at a time', 1, async () => ten.orders.list()],
       ],
     );
   } finally {
