@@ -7,6 +7,7 @@ import { loopback } from './http/loopback.js';
 import { respond } from './http/respond.js';
 import { shared } from './http/shared.js';
 import { start } from './http/start.js';
+import { storedLists } from './http/stored-lists.js';
 import { limiters } from './limits/limiters.js';
 import { redis } from './limits/redis.js';
 import { missingWrk } from './load/load.js';
@@ -49,6 +50,12 @@ const PARTS: readonly Part[] = [
     packages: ['fastify', 'rate-limiter-flexible'],
     missing: missingRedis || missingEngine || missingWrk,
     measure: async () => [await shared()],
+  },
+  {
+    name: 'stored-lists',
+    packages: ['fastify', 'rate-limiter-flexible'],
+    missing: missingRedis || missingEngine || missingWrk,
+    measure: async () => [await storedLists()],
   },
 ];
 
