@@ -25,7 +25,9 @@ async function greeting(server: ChildProcess): Promise<string> {
 }
 
 test(`${SERVERS} servers that start at the same moment on busy cores all start`, async (t) => {
-  const busy = Array.from({ length: availableParallelism() }, () => spawn(process.execPath, ['-e', 'for (const end = Date.now() + 120_000; Date.now() < end; );']));
+  const busy = Array.from({ length: availableParallelism() }, () =>
+    spawn(process.execPath, ['-e', 'for (const end = Date.now() + 120_000; Date.now() < end; );']),
+  );
   t.after(() => {
     for (const child of busy) child.kill('SIGKILL');
   });
