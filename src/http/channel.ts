@@ -43,7 +43,7 @@ export interface ReplyMessage {
   readonly durationMs: number;
 }
 
-export const REPLY_CHANNEL = 'store-orders:reply';
+const REPLY_CHANNEL = 'store-orders:reply';
 export const replies = channel(REPLY_CHANNEL);
 
 /** Creates a function that emits a process warning for the first failure of each kind. */
