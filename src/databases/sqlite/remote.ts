@@ -23,7 +23,10 @@ interface WaitingCall {
   reject(error: unknown): void;
 }
 
-/** How long a thread may take to start and to load its modules, even if all cores are busy. */
+/**
+ * How long the first answer of a thread may take, even if all cores are busy. Until then, the thread
+ * starts, loads its modules and opens the file.
+ */
 const START_MS = 60_000;
 /**
  * How long a call may take after the calls before it have ended. It is longer than a write waits
@@ -48,7 +51,7 @@ export class FileWorker<Parts> {
   #unsent: WorkerCall[] = [];
   #lastId = 0;
   #worker: Worker | undefined;
-  #isRunning = false;
+  #hasAnswered = false;
   #isHanging = false;
   #isClosed = false;
   #deadline: NodeJS.Timeout | undefined;
@@ -78,15 +81,11 @@ export class FileWorker<Parts> {
     const execArgv = ['--disable-warning=ExperimentalWarning'];
     const worker = new Worker(this.#url, { workerData: this.#data, execArgv });
     worker.unref();
-    worker.on('message', (message: WorkerReport | 'running') => {
-      if (message !== 'running') return this.#receive(message);
-      this.#isRunning = true;
-      this.#watchFirst();
-    });
+    worker.on('message', (report: WorkerReport) => this.#receive(report));
     worker.on('error', (error) => this.#rejectAll(this.#failure(`its worker thread failed: ${messageOf(error)}`)));
     worker.on('exit', () => {
       this.#worker = undefined;
-      this.#isRunning = false;
+      this.#hasAnswered = false;
       this.#isHanging = false;
       this.#rejectAll(this.#failure('its worker thread ended'));
     });
@@ -116,7 +115,7 @@ export class FileWorker<Parts> {
     if (worker === undefined) return;
     worker.ref();
     worker.postMessage('close');
-    const patienceMs = this.#isRunning ? CLOSE_MS : START_MS;
+    const patienceMs = this.#hasAnswered ? CLOSE_MS : START_MS;
     try {
       await once(worker, 'exit', { signal: AbortSignal.timeout(this.#isHanging ? 0 : patienceMs) });
     } catch {
@@ -149,10 +148,11 @@ export class FileWorker<Parts> {
   }
 
   #receive({ answers, commits }: WorkerReport): void {
+    this.#hasAnswered = true;
     this.#isHanging = false;
     this.#hasFailed = false;
     for (const answer of answers) this.#settle(answer);
-    this.#noteProgress();
+    this.#watchFirst();
     for (const writes of commits) publishCommit(writes);
   }
 
@@ -191,28 +191,25 @@ export class FileWorker<Parts> {
     if (this.#waiting.size > 0) this.#hasFailed = true;
     for (const { reject } of this.#waiting.values()) reject(error);
     this.#waiting.clear();
-    this.#noteProgress();
-  }
-
-  #noteProgress(): void {
     this.#watchFirst();
-    if (this.#waiting.size > 0) return;
-    this.#worker?.unref();
-    this.#onIdle();
   }
 
   /**
-   * Starts the deadline of the first waiting call. The worker carries it out from now on, or from
-   * the moment when it runs.
+   * Starts the deadline of the first waiting call, which the worker carries out from now on. If no
+   * call is waiting, the worker no longer keeps the process alive.
    */
   #watchFirst(): void {
     clearTimeout(this.#deadline);
     const [first] = this.#waiting;
-    if (first === undefined) return;
+    if (first === undefined) {
+      this.#worker?.unref();
+      this.#onIdle();
+      return;
+    }
     const [id, { patienceMs }] = first;
     // `setImmediate` lets Node.js first handle a result that arrived while this thread was busy.
     const onDeadline = () => setImmediate(() => this.#rejectLate(id));
-    this.#deadline = setTimeout(onDeadline, this.#isRunning ? patienceMs : START_MS).unref();
+    this.#deadline = setTimeout(onDeadline, this.#hasAnswered ? patienceMs : START_MS).unref();
   }
 
   #rejectLate(id: number): void {

@@ -96,7 +96,6 @@ export function hostParts(createParts: (host: Host) => object): void {
     opened?.database.close();
     parentPort?.close();
   });
-  parentPort?.postMessage('running');
 }
 
 /** Reports the outcomes of calls, and the commits. */
@@ -106,21 +105,17 @@ function createReporter(data: FileWorkerData, identities: ReadonlyMap<string, st
 
   /** Sends all answers of one commit in one message. */
   function send(): void {
-    const report = checked({ answers, commits });
+    let report: WorkerReport = { answers, commits };
     answers = [];
     commits = [];
+    try {
+      // If a name no longer refers to the opened file, no result of that file may be used.
+      checkIdentities(identities);
+    } catch (error) {
+      report = { answers: report.answers.map(({ id }) => failed(id, error)), commits: [] };
+    }
     const ports = report.answers.flatMap((answer) => ('items' in answer ? [answer.items] : []));
     parentPort?.postMessage(report, ports);
-  }
-
-  /** If a name no longer refers to the opened file, no result of that file may be used. */
-  function checked(report: WorkerReport): WorkerReport {
-    try {
-      checkIdentities(identities);
-      return report;
-    } catch (error) {
-      return { answers: report.answers.map(({ id }) => failed(id, error)), commits: [] };
-    }
   }
 
   function failed(id: number, error: unknown): WorkerAnswer {

@@ -76,7 +76,7 @@ test('a list whose thread ends fails with its next page, and the next list is re
   assert.equal(await textOf(await store.list()), JSON.stringify(orders));
 });
 
-test('the patience with a call begins when its thread runs; a start may take a minute', async (t) => {
+test('a thread has a minute for its first answer, and 3 s for each further one', async (t) => {
   const file = temporaryFile();
   const waits: unknown[] = [];
   const { setTimeout } = globalThis;
@@ -86,6 +86,7 @@ test('the patience with a call begins when its thread runs; a start may take a m
   });
   const store = openSqliteOrderStore(file);
   t.after(() => store.close());
+  await store.cancel(1n);
   await store.cancel(1n);
   assert.deepEqual(waits, [60_000, 3_000]);
 });
@@ -143,7 +144,7 @@ test('an answer that comes with its deadline is in time, a call that hangs behin
       "const { answers } = workerData; parentPort.on('message', ([{ id }]) => {" +
       "  parentPort.postMessage({ answers: [{ id, value: 'cancelled' }], commits: [] });" +
       "  Atomics.store(answers, 0, 1); Atomics.notify(answers, 0); Atomics.wait(answers, 0, 1, 60_000);" +
-      "}); parentPort.postMessage('running');";
+      "});";
     const url = new URL('data:text/javascript,' + encodeURIComponent(thread));
     const answers = new Int32Array(new SharedArrayBuffer(4));
     const worker = new FileWorker(url, { file: 'a.db', identity: '', isWriter: true, answers });

@@ -8,20 +8,18 @@ import { spawnProgram } from '../support/program.js';
 
 const SERVERS = 14;
 
-/** Resolves to the server's first line, or to its error if it ends without one. */
+/** Stops the server when it listens. Resolves to `listening`, or to its errors if it ends before. */
 async function greeting(server: ChildProcess): Promise<string> {
-  const printed = { stdout: '', stderr: '' };
-  for (const name of ['stdout', 'stderr'] as const) {
-    server[name]?.setEncoding('utf8').on('data', (chunk) => (printed[name] += chunk));
-  }
-  const exited = once(server, 'exit');
-  while (server.exitCode === null && !printed.stdout.includes('"listening"')) {
-    await Promise.race([exited, once(server.stdout ?? server, 'data')]);
-  }
-  const text = printed.stdout.includes('"listening"') ? 'listening' : printed.stderr;
-  server.kill('SIGTERM');
-  await exited;
-  return text;
+  let [events, errors, isListening] = ['', '', false];
+  server.stderr?.setEncoding('utf8').on('data', (chunk) => (errors += chunk));
+  server.stdout?.setEncoding('utf8').on('data', (chunk) => {
+    events += chunk;
+    if (isListening || !events.includes('"listening"')) return;
+    isListening = true;
+    server.kill('SIGTERM');
+  });
+  const [code, signal] = await once(server, 'close');
+  return isListening ? 'listening' : `${signal ?? code}: ${errors}`;
 }
 
 test(`${SERVERS} servers that start at the same moment on busy cores all start`, async (t) => {
