@@ -12,7 +12,7 @@ export default {
         'examples/*.ts',
         'test/**/*.{test,proof}.ts',
         'test/**/*-process.ts',
-        'test/server/storage/support/write-formats.ts',
+        'test/promises/formats/support/write-formats.ts',
         'test/**/*.mjs',
         'test/openapi-tools/client.ts',
       ],

@@ -10,7 +10,7 @@ import type { Duplex } from 'node:stream';
 
 /**
  * Makes a server accept requests without Host, and clients that have closed their sending half.
- * Node.js reads both options for each new connection. Test: `attached.test.ts`, requests before a
+ * Node.js reads both options for each new connection. Test: `node-server.test.ts`, requests before a
  * FIN, and `REFUSED`.
  */
 export function acceptUnusual(server: Server): void {
@@ -50,7 +50,7 @@ export function makeLast(response: ServerResponse): void {
 
 /**
  * Returns the response in progress, from the property that Node's own listener reads too. Test:
- * `attached.test.ts`, requests before malformed bytes.
+ * `node-server.test.ts`, requests before malformed bytes.
  */
 export function responseInProgress(socket: Duplex): ServerResponse | undefined {
   const response: unknown = Reflect.get(socket, '_httpMessage');
@@ -59,7 +59,7 @@ export function responseInProgress(socket: Duplex): ServerResponse | undefined {
 
 /**
  * Handles the events of a socket on which Node.js has read a CONNECT. Node.js no longer does, but a
- * response that began before depends on them. Test: `attached.test.ts`, a list and a CONNECT.
+ * response that began before depends on them. Test: `node-server.test.ts`, a list and a CONNECT.
  */
 export function handleEvents(socket: Duplex): void {
   socket.on('error', () => {});
@@ -70,7 +70,7 @@ export function handleEvents(socket: Duplex): void {
 /**
  * Calls `handle` at the first error of a connection, such as malformed bytes, unless the host listens
  * for `clientError`. If the result is `false`, Node.js responds and closes the connection, as it does
- * by default. It emits the event on the property `server` of the socket. Test: `attached.test.ts`,
+ * by default. It emits the event on the property `server` of the socket. Test: `node-server.test.ts`,
  * without attach.
  */
 export function onClientError(socket: Socket, handle: () => boolean): void {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { openSqliteDatabase, openSqliteOrderStore } from 'store-orders/sqlite';
-import type { Step } from '../../durability/support/cancelling-process.js';
+import type { Step } from '../../promises/durability/support/cancelling-process.js';
 import { temporaryFile } from '../../support/temporary-file.js';
 import { until } from '../../support/until.js';
 import { textOf } from '../support/store-suite.js';
@@ -84,7 +84,7 @@ test('a list that ends because the file was moved away keeps no snapshot after t
 });
 
 test('of two processes that open the same new file, one puts the orders, and each order is cancelled by only one', async () => {
-  const program = join(import.meta.dirname, '../../durability/support/cancelling-process.ts');
+  const program = join(import.meta.dirname, '../../promises/durability/support/cancelling-process.ts');
   const steps: readonly Step[] = [{ put: [0, 100] }, { cancel: [0, 100], atOnce: 4 }];
   for (let round = 0; round < 5; round++) {
     const operands = ['--import', 'tsx', program, temporaryFile(), JSON.stringify(steps)];

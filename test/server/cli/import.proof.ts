@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createDatabase } from '../../databases/postgres/support/database.js';
-import { cannotTrace } from '../../durability/support/system-calls.js';
+import { cannotTrace } from '../../promises/durability/support/system-calls.js';
 import { MIB, mebibytes, peakBytes } from '../../support/memory.js';
 import { missingEngine, startEngine } from '../../support/postgres-server.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';

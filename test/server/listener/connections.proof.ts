@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { attack } from '../../promises/attacks/support/under-attack.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { until } from '../../support/until.js';
 import { issueKey, startServer } from '../support/program.js';
 import { type Client, connectFrom, KEYED, KEYLESS } from './support/client.js';
-import { attack } from './support/under-attack.js';
 
 test('if file descriptors run short, the server closes the oldest connections without a valid key, and serves customers', async (t) => {
   const cwd = temporaryDirectory();

@@ -7,13 +7,13 @@ import { createOrderServer } from 'store-orders/server';
 import { openServerStorage } from '../../../dist/server/storage/open.js';
 import { openPostgresStorage } from '../../../dist/server/storage/postgres.js';
 import { createDatabase } from '../../databases/postgres/support/database.js';
+import { ADVICE, assertContents, FORMATS, keysOf, VERSION, VERSIONS } from '../../promises/formats/support/formats.js';
 import { listenOnFreePort } from '../../support/listen.js';
 import { dumpDatabase, missingEngine, startEngine } from '../../support/postgres-server.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { until } from '../../support/until.js';
 import { writeNextVersion } from '../support/next-version.js';
 import { programIn, startServer } from '../support/program.js';
-import { ADVICE, assertContents, FORMATS, keysOf, VERSION, VERSIONS } from './support/formats.js';
 
 describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
   const engine = await startEngine();

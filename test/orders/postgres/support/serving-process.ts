@@ -1,4 +1,4 @@
-// A process for long-list.proof.ts. Its parameters are the URL of a PostgreSQL database, and
+// A process for list.proof.ts. Its parameters are the URL of a PostgreSQL database, and
 // `streamed` to serve its orders without their revision. It sends its port to the parent process.
 // Any text is a valid API key with its own quotas.
 import { createServer } from 'node:http';

@@ -1,0 +1,26 @@
+import type { TestContext } from 'node:test';
+import { type RunOptions, startServer } from '../../../server/support/program.js';
+import { temporaryDirectory } from '../../../support/temporary-file.js';
+import { createClient } from './client.js';
+import { createOrderFile } from './order-file.js';
+
+/** Starts a server on a new file with `count` pending orders, and connects a client to it. */
+export async function serving(t: TestContext, count: number, options: Partial<RunOptions> = {}) {
+  const orders = await createOrderFile(options.cwd ?? temporaryDirectory(), count);
+  const server = await startServer(t, { ...options, cwd: orders.cwd });
+  const client = createClient(server.url, orders.key.key);
+  t.after(client.close);
+  return {
+    orders,
+    server,
+    client,
+    /** Cancels the next order. */
+    cancel: () => client.cancel(orders.next(1)[0] ?? 0n),
+    /** Returns the status of `/readyz`, and what it reports about the database. */
+    async readiness(): Promise<readonly [status: number, database: unknown]> {
+      const response = await fetch(new URL('/readyz', server.url));
+      return [response.status, Object(await response.json()).backends.database];
+    },
+    isLogged: (error: RegExp) => server.log().some((line) => error.test(String(line['error']))),
+  };
+}

@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { get, IncomingMessage } from 'node:http';
+import { connect, createServer } from 'node:net';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { issueKey, programWithOrders, startServer } from '../../server/support/program.js';
+import { without } from '../../support/installed.js';
+import { freePort, listenOnFreePort } from '../../support/listen.js';
+import { root } from '../../support/root.js';
+import { temporaryDirectory } from '../../support/temporary-file.js';
+import { until } from '../../support/until.js';
+
+/** Returns a file of `examples/deploy` that listens on another port, in front of another server. */
+function configuration(file: string, listen: string, port: number, serverPort: number): string {
+  const text = readFileSync(join(root, 'examples/deploy', file), 'utf8');
+  for (const part of [listen, '127.0.0.1:8080']) assert.equal(text.split(part).length, 2, part);
+  return text.replace('127.0.0.1:8080', `127.0.0.1:${serverPort}`).replace(listen, listen.replace('80', `${port}`));
+}
+
+const PROXIES = {
+  nginx: (folder: string, port: number, serverPort: number) => {
+    const site = configuration('nginx.conf', 'listen 80;', port, serverPort);
+    // Compresses whatever it may, as many a host does for its other sites.
+    const host = 'gzip on; gzip_proxied any; gzip_types application/json; access_log off;';
+    const places = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/t;`);
+    const main = `daemon off; pid ${folder}/pid; worker_processes 1; error_log ${folder}/log;`;
+    writeFileSync(join(folder, 'main.conf'), `${main} events {} http { ${host} ${places.join(' ')}\n${site}}`);
+    return ['-e', join(folder, 'log'), '-c', join(folder, 'main.conf')];
+  },
+  caddy: (folder: string, port: number, serverPort: number) => {
+    const file = join(folder, 'Caddyfile');
+    writeFileSync(file, `{\n\tadmin off\n}\n${configuration('Caddyfile', ':80 {', port, serverPort)}`);
+    return ['run', '--config', file, '--adapter', 'caddyfile'];
+  },
+};
+
+/** Passes connections on to a server, and counts them. */
+async function countConnections(t: TestContext, toPort: number) {
+  let count = 0;
+  const server = createServer((socket) => {
+    count++;
+    const onward = connect(toPort, '127.0.0.1');
+    socket.pipe(onward).pipe(socket);
+    for (const end of [socket, onward]) end.on('error', () => {});
+  });
+  t.after(() => server.close());
+  return { port: await listenOnFreePort(server), count: () => count };
+}
+
+/** Sends a request without `Accept-Encoding`, which fetch cannot. */
+async function getWithoutCodings(url: string, headers: Readonly<Record<string, string>>): Promise<IncomingMessage> {
+  const [response] = await once(get(url, { headers }), 'response');
+  assert.ok(response instanceof IncomingMessage);
+  response.resume();
+  return response;
+}
+
+for (const [program, prepare] of Object.entries(PROXIES)) {
+  test(`behind ${program} with its file of examples/deploy, every promise of the service holds below a prefix`, {
+    skip: without(program),
+  }, async (t) => {
+    const { cwd } = await programWithOrders(1_000);
+    const { key } = await issueKey(cwd, 'pro');
+    const server = await startServer(t, { cwd }, '--trust-proxy', '1');
+    const counter = await countConnections(t, Number(new URL(server.url).port));
+    const folder = temporaryDirectory();
+    const port = await freePort();
+    const env = { PATH: process.env['PATH'], HOME: folder };
+    const proxy = spawn(program, prepare(folder, port, counter.port), { env, stdio: ['ignore', 'ignore', 'inherit'] });
+    const exited = once(proxy, 'exit');
+    t.after(() => {
+      proxy.kill('SIGTERM');
+      return exited;
+    });
+
+    const url = `http://127.0.0.1:${port}/shop/v1/store/orders`;
+    const ask = (method: string, path = '', fields: Readonly<Record<string, string>> = {}) =>
+      fetch(`${url}${path}`, { method, headers: { Authorization: `Bearer ${key}`, ...fields } });
+    await until(() =>
+      ask('GET').then(
+        () => true,
+        () => false,
+      ),
+    );
+
+    const before = counter.count();
+    for (const [path, status] of [
+      ['/7', 204],
+      ['/7', 409],
+      ['/9007199254740993', 404],
+    ] as const) {
+      const response = await ask('DELETE', path);
+      assert.equal(response.status, status, path);
+      assert.equal(
+        response.headers.get('Content-Encoding'),
+        null,
+        'the service compresses no errors, nor does a proxy',
+      );
+      await response.text();
+    }
+    const tags = new Set<string | null>();
+    for (const coding of ['identity', 'gzip', 'br']) {
+      const direct = await fetch(`${server.url}/store/orders`, {
+        headers: { Authorization: `Bearer ${key}`, 'Accept-Encoding': coding },
+      });
+      const response = await ask('GET', '', { 'Accept-Encoding': coding });
+      for (const name of ['ETag', 'Content-Encoding']) {
+        assert.equal(response.headers.get(name), direct.headers.get(name), `${coding}: ${name}`);
+      }
+      tags.add(response.headers.get('ETag'));
+      const orders: unknown = JSON.parse(await response.text());
+      assert.ok(Array.isArray(orders) && orders.length === 1_000, coding);
+      await direct.text();
+    }
+    assert.equal(tags.size, 3);
+    const plain = await getWithoutCodings(url, { Authorization: `Bearer ${key}` });
+    assert.equal(plain.headers['etag'], [...tags][0], 'a client that names no coding gets the list as it is');
+    for (const remaining of ['599', '598', '597']) {
+      const spoofed = { Authorization: '', 'X-Forwarded-For': `192.0.2.${remaining.slice(1)}` };
+      const { status, headers } = await ask('GET', '', spoofed);
+      assert.deepEqual([status, headers.get('X-RateLimit-Remaining')], [401, remaining], 'clients choose no address');
+    }
+    const addresses = server.log().flatMap(({ clientAddress }) => clientAddress ?? []);
+    assert.deepEqual([...new Set(addresses)], ['127.0.0.1']);
+    assert.ok(counter.count() - before <= 3, `${counter.count() - before} connections to the server`);
+  });
+}

@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { after, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { planTable } from '../../../dist/limits/plan-table.js';
+import { root } from '../../support/root.js';
+
+const readme = readFileSync(join(root, 'README.md'), 'utf8');
+const blocks = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code = '']) => code);
+
+// The folder is inside the project, so that the import of `store-orders` resolves to the project.
+mkdirSync(join(root, '.cache'), { recursive: true });
+const folder = mkdtempSync(join(root, '.cache/readme-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Returns the paths of all files below a folder of the project. */
+function filesOf(folder: string): readonly string[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((file) => join(folder, file));
+}
+
+function start(name: string, code: string) {
+  const file = join(folder, name);
+  writeFileSync(file, code);
+  return spawn(process.execPath, ['--import', 'tsx', file], {
+    cwd: root,
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
+}
+
+test('the server in the first code block of the README responds as the console example shows', async (t) => {
+  const code = blocks[0]?.replace('.listen(8080)', '.listen(0, function () { process.send(this.address().port) })');
+  const child = start('server.mjs', code ?? '');
+  t.after(() => child.kill());
+  const [port] = await once(child, 'message');
+  const response = await fetch(`http://127.0.0.1:${port}/v1/store/orders`, {
+    headers: { Authorization: 'Bearer sesame' },
+  });
+  const [, shown = ''] = /```console\n\$ curl.*\n([\s\S]*?)```/.exec(readme) ?? [];
+  const [head = '', body = ''] = shown.split('\n\n');
+  const [status, ...fields] = head.split('\n');
+  assert.equal(status, `HTTP/1.1 ${response.status} OK`);
+  assert.equal(fields.length, 3);
+  for (const field of fields) {
+    const [name = '', value] = field.split(': ');
+    assert.equal(response.headers.get(name), value, name);
+  }
+  assert.equal(`${await response.text()}\n`, body);
+});
+
+test('the code block "Test your client" of the README passes', async () => {
+  const [status] = await once(start('test.ts', blocks[1] ?? ''), 'exit');
+  assert.equal(status, 0);
+});
+
+test('the README shows the quotas of the fixed plans', () => {
+  const { windows, rows } = planTable();
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
+  assert.ok(readme.includes(line(['plan', ...windows.map((window) => `per ${window}`)])));
+  for (const [name, ...quotas] of rows.slice(0, -1)) assert.ok(readme.includes(line([`\`${name}\``, ...quotas])), name);
+});
+
+test('the README lists every subpath of the package', () => {
+  const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  for (const path of Object.keys(exports)) {
+    if (path !== './package.json')
+      assert.match(readme, new RegExp(`\\| \`${path.replace('.', 'store-orders')}\` +\\|`));
+  }
+});
+
+test('the examples in doc comments run without errors', async () => {
+  const examples = filesOf('src')
+    .filter((file) => file.endsWith('.ts'))
+    .flatMap((file) => [...readFileSync(join(root, file), 'utf8').matchAll(/^ *\* ```ts\n(.*?)^ *\* ```$/gms)])
+    .map(([, code = '']) => code.replaceAll(/^ *\* ?/gm, ''))
+    .filter((code) => code.includes('import '));
+  assert.ok(examples.length >= 10, `${examples.length} examples`);
+  for (const [index, code] of examples.entries()) {
+    const file = join(folder, `example-${index}.ts`);
+    writeFileSync(file, code);
+    await import(pathToFileURL(file).href);
+  }
+});
+
+const roomPages = filesOf('src').filter((file) => file.endsWith('README.md'));
+const otherPages = ['README.md', 'SECURITY.md', 'bench/README.md', 'examples/README.md', 'test/README.md'];
+
+const testFiles = ['test', 'examples'].flatMap(filesOf);
+
+for (const page of [...otherPages, ...roomPages]) {
+  const text = readFileSync(join(root, page), 'utf8');
+
+  test(`every file that ${page} links to exists, and every test that it names`, () => {
+    for (const [, link = ''] of text.matchAll(/\]\((?!https?:)([^)#]+)/g)) {
+      assert.ok(existsSync(join(root, dirname(page), link)), link);
+    }
+    for (const [, name = ''] of text.matchAll(/`([\w./-]+\.(?:test|proof)\.ts)`/g)) {
+      assert.ok(
+        testFiles.some((file) => `/${file}`.endsWith(`/${name}`)),
+        name,
+      );
+    }
+  });
+}
+
+test('src/server/README.md names only commands and options that the program has', () => {
+  const text = readFileSync(join(root, 'src/server/README.md'), 'utf8');
+  const lines = [...text.matchAll(/^store-orders (.+)$/gm)].map(([, line = '']) => line.split(' '));
+  assert.ok(lines.length > 0);
+  const helps = lines.map((words) => {
+    const args = [join(root, 'dist/server/main.js'), ...words, '--help'];
+    const help = execFileSync(process.execPath, args, { encoding: 'utf8' });
+    for (const option of words.filter((word) => word.startsWith('--'))) {
+      assert.match(help, new RegExp(`^ {2}${option}( |$)`, 'm'), words.join(' '));
+    }
+    return help;
+  });
+  for (const [, option = ''] of text.matchAll(/`(--[a-z-]+)/g)) {
+    assert.ok(
+      helps.some((help) => help.includes(`  ${option} `)),
+      option,
+    );
+  }
+});

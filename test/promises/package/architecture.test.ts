@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { posix } from 'node:path';
+import { test } from 'node:test';
+import { root } from '../../support/root.js';
+
+const MOST_FILES = 15;
+
+/** The top-level folders of `src`, each with those that its files may import from. */
+const BELOW: Readonly<Record<string, readonly string[]>> = {
+  databases: [],
+  orders: ['databases'],
+  limits: [],
+  http: ['limits', 'orders'],
+  testing: ['http', 'limits', 'orders'],
+  server: ['databases', 'http', 'limits', 'orders'],
+};
+
+/**
+ * The folders of `src`. A file may import from its own folder and from those before it. An
+ * `index.ts` and the program's `main.ts` may also import from the folders inside their own folder,
+ * and every file may import the files of `src` itself.
+ */
+const ORDER = [
+  ...['orders', 'limits', 'databases/postgres', 'databases/sqlite'],
+  ...['orders/memory', 'orders/sqlite', 'orders/postgres', 'limits/memory', 'limits/redis'],
+  ...['http', 'http/list', 'http/mounts', 'http/guard', 'http/openapi'],
+  ...['testing/suites', 'testing/audits', 'testing'],
+  ...['server', 'server/config', 'server/log', 'server/docs', 'server/docs/browser', 'server/keys', 'server/listener'],
+  ...['server/quotas', 'server/metrics', 'server/storage', 'server/process'],
+  ...['server/cli/import', 'server/cli', 'server/cli/quotas'],
+];
+/** The folders that may also import from a folder after them. */
+const BOTH_WAYS: Readonly<Record<string, string>> = { http: 'http/list', 'server/cli': 'server/cli/quotas' };
+
+/** Returns the paths of all files below a folder, relative to the root of the project. */
+function filesOf(folder: string): readonly string[] {
+  return readdirSync(`${root}/${folder}`, { withFileTypes: true }).flatMap((entry) => {
+    const path = `${folder}/${entry.name}`;
+    if (entry.isFile()) return [path];
+    return entry.name === 'node_modules' || entry.name === 'generated' ? [] : filesOf(path);
+  });
+}
+
+const files = ['src', 'test', 'bench'].flatMap(filesOf);
+/** The files that each TypeScript file imports, including imports of types. */
+const imports = new Map(
+  files
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => {
+      const texts = readFileSync(`${root}/${file}`, 'utf8').matchAll(/\b(?:from|import)\s*\(?\s*'(\.[^']+)'/g);
+      const imported = [...texts].map(([, path = '']) => posix.join(posix.dirname(file), path).replace(/\.js$/, '.ts'));
+      return [file, imported] as const;
+    }),
+);
+
+function roomOf(file: string): string {
+  return posix.dirname(file).replace(/^src\/?/, '');
+}
+
+function houseOf(room: string): string {
+  return room.split('/')[0] ?? '';
+}
+
+function mayImport(file: string, path: string): boolean {
+  if (posix.dirname(path) === 'src') return true;
+  if (/\/(?:index|main)\.ts$/.test(file) && path.startsWith(`${posix.dirname(file)}/`)) return true;
+  const [room, other] = [roomOf(file), roomOf(path)];
+  if (room === other || BOTH_WAYS[room] === other) return true;
+  const [house, below] = [houseOf(room), houseOf(other)];
+  return ORDER.indexOf(other) < ORDER.indexOf(room) && (house === below || BELOW[house]?.includes(below) === true);
+}
+
+test('imports of src only go down: to the folders that BELOW names, and to folders before the own one in ORDER', () => {
+  const own = [...imports].filter(([file]) => file.startsWith('src/'));
+  const rooms = new Set(own.map(([file]) => roomOf(file)));
+  rooms.delete('');
+  assert.deepEqual([...rooms].sort(), ORDER.toSorted(), 'ORDER has every folder of src');
+  const climbing = own.flatMap(([file, imported]) =>
+    imported.filter((path) => !mayImport(file, path)).map((path) => `${file} imports ${path}`),
+  );
+  assert.deepEqual(climbing, []);
+});
+
+/** Returns the files that are loaded when one file is imported statically, and that file itself. */
+function loadedBy(...entries: readonly string[]): ReadonlySet<string> {
+  const loaded = new Set(entries);
+  for (const file of loaded) {
+    const text = readFileSync(`${root}/${file}`, 'utf8');
+    for (const [, path = ''] of text.matchAll(/^(?:import|export) (?!type)[^;']*from '(\.[^']+)';/gm)) {
+      loaded.add(posix.join(posix.dirname(file), path).replace(/\.js$/, '.ts'));
+    }
+  }
+  return loaded;
+}
+
+test('store-orders/limiter loads neither packages nor modules of Node.js, so a browser can load it', () => {
+  const loaded = loadedBy('src/limits/index.ts');
+  assert.ok(loaded.has('src/limits/memory/bucket-pool.ts'), 'follows imports');
+  for (const file of loaded) {
+    const text = readFileSync(`${root}/${file}`, 'utf8');
+    assert.doesNotMatch(text, /^(?:import|export) (?!type)(?:[^;']* from )?'[^.]|\b(?:process|Buffer)\.\w/m, file);
+  }
+});
+
+test('the READMEs state within a tenth how many lines a host over a memory store loads', () => {
+  const lines = [...loadedBy('src/index.ts')].map((file) => readFileSync(`${root}/${file}`, 'utf8').split('\n').length);
+  const count = lines.reduce((a, b) => a + b);
+  for (const page of ['README.md', 'src/README.md']) {
+    const [, stated = ''] = /about (\d,\d{3})\s/.exec(readFileSync(`${root}/${page}`, 'utf8')) ?? [];
+    assert.ok(Math.abs(Number(stated.replace(',', '')) / count - 1) < 0.1, `${page}: ${stated}, in fact ${count}`);
+  }
+});
+
+test('src/README.md names every package that src imports, and the folders that import it', () => {
+  const imported = new Map<string, Set<string>>();
+  for (const file of files.filter((path) => path.startsWith('src/') && path.endsWith('.ts'))) {
+    const text = readFileSync(`${root}/${file}`, 'utf8');
+    for (const [, name = ''] of text.matchAll(/(?:^import (?!type)[^;']*|\bimport\()'([^.'][^']*)'/gm)) {
+      if (!name.startsWith('node:')) imported.set(name, (imported.get(name) ?? new Set()).add(roomOf(file)));
+    }
+  }
+  const page = readFileSync(`${root}/src/README.md`, 'utf8');
+  const rows = [...page.matchAll(/^\| `([a-z-]+)`(?:, optional)? \| [^|]+ \| ([^|]+) \|/gm)];
+  const stated = rows.map(([, name, folders = '']) => [name, folders.match(/[a-z/]{3,}/g)?.sort()]);
+  assert.deepEqual(stated.sort(), [...imported].map(([name, folders]) => [name, [...folders].sort()]).sort());
+});
+
+/** Parts of the program that a server does not need before it responds to its first request. */
+const LAZY =
+  /^src\/(?:server\/(?:docs\/page|metrics\/metrics\.|cli\/(?:orders|keys|db|quotas))|http\/openapi|.*(?:postgres|redis)\/)/;
+
+test('a start of the server loads no modules of other commands, of other backends or of the documentation', () => {
+  const loaded = loadedBy('src/server/main.ts', 'src/server/cli/serve.ts', 'src/server/process/run-server.ts');
+  assert.ok(loaded.has('src/orders/sqlite/store.ts'), 'follows imports');
+  assert.deepEqual(
+    [...loaded].filter((file) => LAZY.test(file)),
+    [],
+  );
+});
+
+test('there are no circular imports, not even of types', () => {
+  const left = new Set(imports.keys());
+  const imported = (file: string) => [...left].some((other) => imports.get(other)?.includes(file));
+  const importing = (file: string) => imports.get(file)?.some((path) => left.has(path));
+  // Takes away files that no file left imports, or that import none, until only circles are left.
+  for (let before = 0; before !== left.size; ) {
+    before = left.size;
+    for (const file of left) if (!importing(file) || !imported(file)) left.delete(file);
+  }
+  assert.deepEqual([...left], []);
+});
+
+test(`no folder has more than ${MOST_FILES} files`, () => {
+  const counts: Record<string, number> = {};
+  for (const file of files) counts[posix.dirname(file)] = (counts[posix.dirname(file)] ?? 0) + 1;
+  const full = Object.entries(counts).filter(([, count]) => count > MOST_FILES);
+  assert.deepEqual(full, []);
+});

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { createProject, outerEnvironment, packInto } from '../../support/outer-environment.js';
+import { temporaryDirectory } from '../../support/temporary-file.js';
+
+/** Runs the audits over a fetch handler in the process, and over a socket of the runtime's node:http. */
+const AUDITS = `
+  import { createServer } from 'node:http';
+  import { nodeHandler } from 'store-orders';
+  import { fetchHandler } from 'store-orders/fetch';
+  import { createTestService, serviceAudits } from 'store-orders/testing';
+
+  const inProcess = createTestService();
+  const handle = fetchHandler(inProcess.service);
+  const behindSocket = createTestService();
+  const server = createServer(nodeHandler(behindSocket.service));
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = 'http://127.0.0.1:' + server.address().port + '/v1';
+
+  const targets = [
+    { ...inProcess, fetch: (input, init) => handle(new Request(input, init)) },
+    { ...behindSocket, url, fetch },
+  ];
+  for (const { run } of targets.flatMap(serviceAudits)) await run();
+  console.log('passed');
+  process.exit();`;
+
+for (const [name, command, ...parameters] of [
+  ['Bun', 'bun'],
+  ['Deno', 'deno', 'run', '--allow-all'],
+] as const) {
+  const isMissing = spawnSync(command, ['--version']).error !== undefined;
+  const skip = isMissing && `${command} is not in the PATH: npm install --global ${command}`;
+  test(`in ${name}, the library passes the audits, and the program says that it needs Node.js`, { skip }, () => {
+    const folder = temporaryDirectory();
+    const cwd = join(folder, 'project');
+    createProject(cwd, 'module', packInto(folder));
+    writeFileSync(join(cwd, 'audits.js'), AUDITS);
+    const run = (...rest: readonly string[]) =>
+      spawnSync(command, [...parameters, ...rest], { cwd, env: outerEnvironment(), encoding: 'utf8' });
+    const audits = run('audits.js');
+    assert.deepEqual([audits.status, audits.stdout], [0, 'passed\n'], audits.stderr);
+
+    const program = 'node_modules/store-orders/dist/server/main.js';
+    for (const words of [
+      ['serve', '--db', ':memory:', '--port', '0'],
+      ['keys', 'list'],
+    ]) {
+      const { status, stderr } = run(program, ...words);
+      const says = `store-orders: the program runs only in Node.js; in ${command}, mount fetchHandler of "store-orders/fetch" instead\n`;
+      assert.deepEqual([status, stderr], [1, says]);
+    }
+  });
+}

@@ -1,0 +1,243 @@
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+import type pg from 'pg';
+import { createMappedOrderStore, createPostgresOrderStore } from 'store-orders/postgres';
+import { beginTransaction, isWaiting } from '../../orders/postgres/support/transaction.js';
+import { listed, textOf } from '../../orders/support/store-suite.js';
+import { dumpDatabase, missingEngine, startEngine } from '../../support/postgres-server.js';
+import { until } from '../../support/until.js';
+
+const WRITERS = 8;
+const ORDERS_EACH = 40;
+
+/** Statements of other writers that change the list of the orders 1 and 2. */
+const CHANGES = [
+  "INSERT INTO store_orders (id, status) VALUES (3, 'pending')",
+  "INSERT INTO store_orders (id, status) VALUES (1, 'x') ON CONFLICT (id) DO UPDATE SET quantity = 7",
+  "COPY store_orders (id, status) FROM PROGRAM 'echo 3,pending' (FORMAT csv)",
+  'UPDATE store_orders SET id = 3 WHERE id = 1',
+  'UPDATE store_orders SET pet_id = 3',
+  'UPDATE store_orders SET complete = true WHERE id = 1',
+  "UPDATE store_orders SET ship_date = '2030-01-01T00:00:00Z', status = status",
+  'DELETE FROM store_orders WHERE id = 2',
+  'TRUNCATE store_orders',
+  "SET LOCAL session_replication_role = replica; INSERT INTO store_orders (id, status) VALUES (3, 'pending')",
+  "SET LOCAL search_path = pg_temp; INSERT INTO TABLE_NAME (id, status) VALUES (3, 'pending')",
+];
+
+/** Statements that do not change the list. */
+const OTHERS = [
+  "UPDATE store_orders SET status = 'shipped'",
+  'DELETE FROM store_orders WHERE id = 9',
+  'SELECT FROM store_orders FOR UPDATE',
+];
+
+describe('the revision of the orders in PostgreSQL', { skip: missingEngine }, async () => {
+  const engine = await startEngine('wal_level=logical');
+
+  /** Creates a store whose clock moves only when `later` is called. */
+  async function open(t: TestContext, options?: pg.PoolConfig) {
+    let nowMs = 0;
+    t.mock.method(performance, 'now', () => nowMs);
+    const pool = engine.pool(options);
+    const store = createPostgresOrderStore(pool);
+    await store.migrate();
+    await store.put([{ id: 1 }, { id: 2 }]);
+    const { rows } = await pool.query('SELECT current_schema() AS schema');
+    const later = () => {
+      nowMs += 100;
+    };
+    const versionOf = async (of = store) => (await of.list()).version;
+    return { pool, store, schema: String(rows[0].schema), later, versionOf };
+  }
+
+  for (const change of CHANGES) {
+    test(`is another one after ${change}`, async (t) => {
+      const { pool, schema, later, versionOf } = await open(t);
+      const before = await versionOf();
+      await pool.query(`BEGIN; ${change.replace('TABLE_NAME', `${schema}.store_orders`)}; COMMIT`);
+      assert.equal(await versionOf(), before, 'it is read every tenth of a second');
+      later();
+      assert.notEqual(await versionOf(), before);
+    });
+  }
+
+  for (const statement of OTHERS) {
+    test(`is the same after ${statement}`, async (t) => {
+      const { pool, later, versionOf } = await open(t);
+      const before = await versionOf();
+      await pool.query(`BEGIN; ${statement}; COMMIT`);
+      later();
+      assert.equal(await versionOf(), before);
+    });
+  }
+
+  test('is another one when a transaction that has changed the list ends, because the change is listed only then', async (t) => {
+    const { pool, store, later, versionOf } = await open(t);
+    const other = createPostgresOrderStore(pool);
+    const end = await beginTransaction(pool, 'DELETE FROM store_orders WHERE id = 1');
+    const during = [await versionOf(), await versionOf(other)];
+    assert.equal((await listed(store)).length, 2);
+    later();
+    assert.deepEqual([await versionOf(), await versionOf(other)], during);
+    await end();
+    later();
+    assert.notEqual(await versionOf(), during[0]);
+    assert.notEqual(await versionOf(other), during[1]);
+    assert.deepEqual(await listed(store), [{ id: 2n }]);
+  });
+
+  test('is another one when one of two transactions that have changed the list ends', async (t) => {
+    const { pool, later, versionOf } = await open(t);
+    const ends = [
+      await beginTransaction(pool, 'DELETE FROM store_orders WHERE id = 1'),
+      await beginTransaction(pool, 'DELETE FROM store_orders WHERE id = 2'),
+    ];
+    const versions = [await versionOf()];
+    for (const end of ends) {
+      await end();
+      later();
+      versions.push(await versionOf());
+    }
+    assert.equal(new Set(versions).size, 3);
+  });
+
+  test('stays the same while one transaction makes many changes', async (t) => {
+    const { pool, later, versionOf } = await open(t);
+    const client = await pool.connect();
+    await client.query("BEGIN; INSERT INTO store_orders (id, status) VALUES (10, 'x')");
+    const during = await versionOf();
+    for (let id = 11; id < 15; id++) {
+      await client.query(`SAVEPOINT a; INSERT INTO store_orders (id, status) VALUES (${id}, 'x'); RELEASE a`);
+      later();
+      assert.equal(await versionOf(), during);
+    }
+    await client.query('COMMIT');
+    client.release();
+    later();
+    assert.notEqual(await versionOf(), during);
+  });
+
+  test('of two schemas that a transaction changes, both are other ones', async (t) => {
+    const { store, pool, schema, later, versionOf } = await open(t);
+    const second = createPostgresOrderStore(engine.pool({ schema: 'second' }));
+    await second.migrate();
+    await second.put([{ id: 1 }]);
+    const before = [await versionOf(store), await versionOf(second)];
+    await pool.query(`BEGIN; DELETE FROM ${schema}.store_orders; DELETE FROM second.store_orders; COMMIT`);
+    later();
+    assert.notEqual(await versionOf(store), before[0]);
+    assert.notEqual(await versionOf(second), before[1]);
+  });
+
+  for (const level of ['READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE']) {
+    test(`lets no writer wait for another or fail (${level})`, async (t) => {
+      const { pool, store } = await open(t, { max: WRITERS + 2 });
+      const ends: (() => Promise<void>)[] = [];
+      const begin = `SET TRANSACTION ISOLATION LEVEL ${level}; SET LOCAL lock_timeout = 1`;
+      for (let id = 100; id < 100 + WRITERS; id++) {
+        const insert = `INSERT INTO store_orders (id, status) VALUES (${id}, 'pending')`;
+        ends.push(await beginTransaction(pool, `${begin}; ${insert}`));
+      }
+      assert.equal(await store.cancel(1n), 'cancelled');
+      assert.equal((await store.put([{ id: 3 }])).outcome, 'stored');
+      assert.ok(!(await isWaiting(pool)));
+      for (const end of ends.reverse()) await end();
+      assert.equal((await listed(store)).length, 3 + WRITERS);
+    });
+  }
+
+  test('never stays behind: a list that is kept for its version shows all that was committed before it was requested', async (t) => {
+    const { pool, store, later } = await open(t, { max: WRITERS + 2 });
+    let committed = 2;
+    let writing = WRITERS;
+    async function write(writer: number): Promise<void> {
+      for (let n = 0; n < ORDERS_EACH; n++) {
+        await pool.query(`INSERT INTO store_orders (id, status) VALUES (${100 + writer * ORDERS_EACH + n}, 'x')`);
+        committed++;
+      }
+      writing--;
+    }
+    const writes = Promise.all(Array.from({ length: WRITERS }, (_, writer) => write(writer)));
+    const kept = new Map<unknown, number>();
+    while (writing > 0) {
+      const least = committed;
+      later();
+      const pages = await store.list();
+      const count = kept.get(pages.version) ?? JSON.parse(await textOf(pages)).length;
+      kept.set(pages.version, count);
+      assert.ok(count >= least, `${count} orders are listed, ${least} were committed`);
+    }
+    await writes;
+    later();
+    assert.equal((await listed(store)).length, committed);
+  });
+
+  test('needs no right but those to the orders', async (t) => {
+    const { pool, schema, later, versionOf } = await open(t);
+    await pool.query(`CREATE ROLE teller; GRANT USAGE ON SCHEMA ${schema} TO teller;
+      GRANT SELECT, INSERT ON store_orders TO teller`);
+    const teller = createPostgresOrderStore(engine.pool({ options: `${pool.options.options} -c role=teller` }));
+    const before = await versionOf();
+    await teller.put([{ id: 3 }]);
+    later();
+    assert.notEqual(await versionOf(), before);
+    assert.equal((await listed(teller)).length, 3);
+  });
+
+  test('is restored from a dump, with its trigger', async (t) => {
+    const { pool, store, schema, later, versionOf } = await open(t);
+    const dump = await dumpDatabase(engine.url, '--schema', schema);
+    await pool.query(`DROP SCHEMA ${schema} CASCADE`);
+    await engine.pool({ options: '' }).query(dump);
+    later();
+    assert.equal((await listed(store)).length, 2);
+    const restored = await versionOf();
+    await pool.query("INSERT INTO store_orders (id, status) VALUES (3, 'pending')");
+    later();
+    assert.notEqual(await versionOf(), restored);
+  });
+
+  test('of a subscriber of logical replication changes by the trigger that README.md names', async (t) => {
+    const admin = engine.pool({ options: '' });
+    for (const database of ['publisher', 'subscriber']) await admin.query(`CREATE DATABASE ${database}`);
+    const publisher = engine.pool({ options: '', database: 'publisher' });
+    const subscriber = engine.pool({ options: '', database: 'subscriber' });
+    const [source, target] = [createPostgresOrderStore(publisher), createPostgresOrderStore(subscriber)];
+    await Promise.all([source.migrate(), target.migrate()]);
+    await publisher.query('CREATE PUBLICATION orders FOR TABLE store_orders');
+    await publisher.query("SELECT pg_create_logical_replication_slot('orders', 'pgoutput')");
+    const connection = `host=${engine.connection.host} user=postgres dbname=publisher`;
+    await subscriber.query(`CREATE SUBSCRIPTION orders CONNECTION '${connection}' PUBLICATION orders
+      WITH (create_slot = false, copy_data = false)`);
+    t.after(() => subscriber.query('ALTER SUBSCRIPTION orders DISABLE'));
+    await subscriber.query(`CREATE TRIGGER replicated AFTER INSERT OR DELETE OR UPDATE ON store_orders
+      FOR EACH ROW EXECUTE FUNCTION store_orders_changed()`);
+    await subscriber.query('ALTER TABLE store_orders ENABLE ALWAYS TRIGGER replicated');
+    const { version } = await target.list();
+    await source.put([{ id: 1 }]);
+    await until(async () => (await listed(target)).length === 1);
+    await until(async () => (await target.list()).version !== version);
+  });
+
+  test('of a mapped table is the value of its own query: the table is read once for each', async (t) => {
+    const { pool, later } = await open(t);
+    await pool.query(`CREATE TABLE parcels (no bigint PRIMARY KEY, state text);
+      CREATE TABLE parcels_revision (changes bigint); INSERT INTO parcels_revision VALUES (1);
+      INSERT INTO parcels SELECT i, 'pending' FROM generate_series(1, 5000) AS i`);
+    const columns = { id: 'no', status: 'state' };
+    const revision = 'SELECT changes FROM parcels_revision';
+    const store = createMappedOrderStore(pool, { table: 'parcels', columns, revision });
+    const { version } = await store.list();
+    assert.match(String(version), / 1$/);
+    assert.equal((await listed(store)).length, 5_000);
+    await pool.query('INSERT INTO parcels VALUES (5001); UPDATE parcels_revision SET changes = changes + 1');
+    assert.equal((await store.list()).version, version);
+    later();
+    assert.match(String((await store.list()).version), / 2$/);
+    assert.equal((await listed(store)).length, 5_001);
+    await pool.query('DELETE FROM parcels_revision');
+    later();
+    assert.match(String((await store.list()).version), / null$/);
+  });
+});
