@@ -10,8 +10,8 @@ import type { Duplex } from 'node:stream';
 
 /**
  * Makes a server accept requests without Host, and clients that have closed their sending half.
- * Node.js reads both options for each new connection. Test: `node-server.test.ts`, requests before a
- * FIN, and `REFUSED`.
+ * Node.js reads both options for each new connection. Test: `node-server.test.ts`, requests before
+ * a FIN, and `REFUSED`.
  */
 export function acceptUnusual(server: Server): void {
   Object.assign(server, { requireHostHeader: false, httpAllowHalfOpen: true });
@@ -70,8 +70,8 @@ export function handleEvents(socket: Duplex): void {
 /**
  * Calls `handle` at the first error of a connection, such as malformed bytes, unless the host listens
  * for `clientError`. If the result is `false`, Node.js responds and closes the connection, as it does
- * by default. It emits the event on the property `server` of the socket. Test: `node-server.test.ts`,
- * without attach.
+ * by default. It emits the event on the property `server` of the socket. Test:
+ * `node-server.test.ts`, without attach.
  */
 export function onClientError(socket: Socket, handle: () => boolean): void {
   const server: unknown = Reflect.get(socket, 'server');

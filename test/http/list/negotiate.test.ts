@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
 import type { ListedOrders } from 'store-orders';
-import { serializeOrders } from '../../../src/orders/json.js';
+import { serializeOrders } from '../../../dist/orders/json.js';
 import { fakeStore, pagesOf, withVersion } from '../../support/fake-store.js';
 import { type Answer, assertError, rateLimitOf } from '../support/answer.js';
 import { KEY, ORDERS, order } from '../support/shop.js';

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { suite, type TestContext, test } from 'node:test';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { createMemoryOrderStore, type ListedOrders, type OrderArray } from 'store-orders';
-import { serializeOrders } from '../../../src/orders/json.js';
+import { serializeOrders } from '../../../dist/orders/json.js';
 import { fakeStore, withVersion } from '../../support/fake-store.js';
 import type { Answer } from '../support/answer.js';
 import { createShop, KEY, ORDERS } from '../support/shop.js';

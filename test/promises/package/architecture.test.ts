@@ -6,33 +6,6 @@ import { root } from '../../support/root.js';
 
 const MOST_FILES = 15;
 
-/** The top-level folders of `src`, each with those that its files may import from. */
-const BELOW: Readonly<Record<string, readonly string[]>> = {
-  databases: [],
-  orders: ['databases'],
-  limits: [],
-  http: ['limits', 'orders'],
-  testing: ['http', 'limits', 'orders'],
-  server: ['databases', 'http', 'limits', 'orders'],
-};
-
-/**
- * The folders of `src`. A file may import from its own folder and from those before it. An
- * `index.ts` and the program's `main.ts` may also import from the folders inside their own folder,
- * and every file may import the files of `src` itself.
- */
-const ORDER = [
-  ...['orders', 'limits', 'databases/postgres', 'databases/sqlite'],
-  ...['orders/memory', 'orders/sqlite', 'orders/postgres', 'limits/memory', 'limits/redis'],
-  ...['http', 'http/list', 'http/mounts', 'http/guard', 'http/openapi'],
-  ...['testing/suites', 'testing/audits', 'testing'],
-  ...['server', 'server/config', 'server/log', 'server/docs', 'server/docs/browser', 'server/keys', 'server/listener'],
-  ...['server/quotas', 'server/metrics', 'server/storage', 'server/process'],
-  ...['server/cli/import', 'server/cli', 'server/cli/quotas'],
-];
-/** The folders that may also import from a folder after them. */
-const BOTH_WAYS: Readonly<Record<string, string>> = { http: 'http/list', 'server/cli': 'server/cli/quotas' };
-
 /** Returns the paths of all files below a folder, relative to the root of the project. */
 function filesOf(folder: string): readonly string[] {
   return readdirSync(`${root}/${folder}`, { withFileTypes: true }).flatMap((entry) => {
@@ -62,24 +35,78 @@ function houseOf(room: string): string {
   return room.split('/')[0] ?? '';
 }
 
+/** A folder of `src`, as the table of folders in src/README.md has it. */
+interface Folder {
+  readonly name: string;
+  /** The other houses from which its files may import. */
+  readonly houses: readonly string[];
+}
+
+const FOLDERS = [
+  ...readFileSync(`${root}/src/README.md`, 'utf8').matchAll(/^\| (`[a-z/`⇄, ]+) \| ([^|]+) \|$/gm),
+].flatMap(([, folders, houses]) => namesIn(folders).map((name): Folder => ({ name, houses: namesIn(houses) })));
+/** The folders that may also import from the one after them. */
+const BOTH_WAYS = [...readFileSync(`${root}/src/README.md`, 'utf8').matchAll(/`([a-z/]+)` ⇄ `([a-z/]+)`/g)];
+
+function namesIn(text = ''): readonly string[] {
+  return [...text.matchAll(/`([a-z/]+)`/g)].map(([, name = '']) => name);
+}
+
 function mayImport(file: string, path: string): boolean {
   if (posix.dirname(path) === 'src') return true;
   if (/\/(?:index|main)\.ts$/.test(file) && path.startsWith(`${posix.dirname(file)}/`)) return true;
   const [room, other] = [roomOf(file), roomOf(path)];
-  if (room === other || BOTH_WAYS[room] === other) return true;
-  const [house, below] = [houseOf(room), houseOf(other)];
-  return ORDER.indexOf(other) < ORDER.indexOf(room) && (house === below || BELOW[house]?.includes(below) === true);
+  if (room === other || BOTH_WAYS.some(([, first, second]) => first === room && second === other)) return true;
+  const place = FOLDERS.findIndex(({ name }) => name === room);
+  return houseOf(room) === houseOf(other)
+    ? FOLDERS.findIndex(({ name }) => name === other) < place
+    : FOLDERS[place]?.houses.includes(houseOf(other)) === true;
 }
 
-test('imports of src only go down: to the folders that BELOW names, and to folders before the own one in ORDER', () => {
+test('imports of src only go down, as the table of src/README.md says', () => {
   const own = [...imports].filter(([file]) => file.startsWith('src/'));
   const rooms = new Set(own.map(([file]) => roomOf(file)));
   rooms.delete('');
-  assert.deepEqual([...rooms].sort(), ORDER.toSorted(), 'ORDER has every folder of src');
+  assert.deepEqual(FOLDERS.map(({ name }) => name).sort(), [...rooms].sort(), 'the table has every folder of src');
   const climbing = own.flatMap(([file, imported]) =>
     imported.filter((path) => !mayImport(file, path)).map((path) => `${file} imports ${path}`),
   );
   assert.deepEqual(climbing, []);
+});
+
+test('a test outside of promises stands where the file or folder of src stands that it tests', () => {
+  const misplaced = files
+    .filter((file) => /^test\/(?!promises\/).*\.(?:test|proof)\.ts$/.test(file))
+    .filter((file) => {
+      const tested = file.replace(/^test/, 'src').replace(/\.(?:test|proof)\.ts$/, '');
+      return !files.some((path) => path === `${tested}.ts` || path.startsWith(`${tested}/`));
+    });
+  assert.deepEqual(misplaced, [], 'neither a file nor a folder of src has this path; see test/README.md');
+});
+
+test('a test imports what is public by its public name, the rest from dist, of its own house or one below, and nothing from src', () => {
+  const names = readFileSync(`${root}/test/snapshots/surface.txt`, 'utf8').matchAll(/^ {2}\w+ (\w+)$/gm);
+  const publicNames = new Set([...names].map(([, name]) => name));
+  const housesOf = (house: string) => [
+    // The audits are made for tests of any part.
+    ...[house, 'testing'],
+    ...FOLDERS.filter(({ name }) => houseOf(name) === house).flatMap(({ houses }) => houses),
+  ];
+  const mistakes = files
+    .filter((file) => /^test\/.*\.ts$/.test(file))
+    .flatMap((file) => {
+      const text = readFileSync(`${root}/${file}`, 'utf8');
+      const [, house = ''] = file.split('/');
+      return [...text.matchAll(/^import (?:type )?\{([^}]*)\} from '(?:\.\.\/)+(src|dist)\/([^']+)';/gm)]
+        .filter(
+          ([, imported = '', from, path = '']) =>
+            from === 'src' ||
+            imported.match(/\w+/g)?.some((name) => publicNames.has(name)) === true ||
+            !(house === 'promises' || !path.includes('/') || housesOf(house).includes(houseOf(path))),
+        )
+        .map(([line]) => `${file}: ${line}`);
+    });
+  assert.deepEqual(mistakes, []);
 });
 
 /** Returns the files that are loaded when one file is imported statically, and that file itself. */
