@@ -18,5 +18,6 @@ export {
   type PutOptions,
   type PutOutcome,
   parseOrderId,
+  type SharedOrderStore,
   type ShipOutcome,
 } from './orders/index.js';

@@ -12,4 +12,5 @@ export type {
   OwnedOrderStore,
   PutOptions,
   PutOutcome,
+  SharedOrderStore,
 } from './store.js';

@@ -98,6 +98,20 @@ export interface OwnedOrderStore extends OrderStore {
   close(): MaybePromise<void>;
 }
 
+/** An {@link OwnedOrderStore} in a database that other processes may change too. */
+export interface SharedOrderStore extends OwnedOrderStore {
+  /**
+   * Returns pages with a version. They show this store's own puts immediately, and puts of any other
+   * writer at most a tenth of a second later.
+   */
+  list(): MaybePromise<OrderPages>;
+  cancel(id: OrderId): Promise<CancelOutcome>;
+  put(orders: Iterable<OrderInput>, options?: PutOptions): Promise<PutOutcome>;
+  get(id: OrderId): Promise<OrderRecord | undefined>;
+  ship(id: OrderId): Promise<ShipOutcome>;
+  close(): Promise<void>;
+}
+
 export interface PutOptions {
   /** Whether to overwrite existing orders, including their status. Default: false. */
   readonly replace?: boolean | undefined;

@@ -1,45 +1,26 @@
 import { checkMethods } from '../../check.js';
 import { nameStatement, type PostgresPool, withUnnamedFallback } from '../../databases/postgres/client.js';
 import { migrateTables } from '../../databases/postgres/migration.js';
-import { type CancelOutcome, cancelOutcome, type ShipOutcome, shipOutcome } from '../cancellation.js';
+import { cancelOutcome, shipOutcome } from '../cancellation.js';
 import { parseJson } from '../json.js';
-import type { OrderId } from '../order.js';
-import { type OrderInput, type OrderRecord, toOrderRecords } from '../record.js';
-import {
-  isReplacing,
-  type MaybePromise,
-  type OrderPages,
-  type OrderStore,
-  type OwnedOrderStore,
-  type PutOptions,
-  type PutOutcome,
-} from '../store.js';
+import { toOrderRecords } from '../record.js';
+import { isReplacing, type OrderStore, type SharedOrderStore } from '../store.js';
 import { createTableList } from './list.js';
 import { putRecords } from './put.js';
 import { ORDERS_SCHEMA, OWN_TABLE, type PostgresOrderTable, readOrder, readTable } from './table.js';
 import { createTransition } from './transition.js';
 
 /**
- * An {@link OwnedOrderStore} in a PostgreSQL database. A change is on the server's disk before the
+ * A {@link SharedOrderStore} in a PostgreSQL database. A change is on the server's disk before the
  * store reports it as done.
  */
-export interface PostgresOrderStore extends OwnedOrderStore {
+export interface PostgresOrderStore extends SharedOrderStore {
   /**
    * Creates the table, or migrates it to its newest version. Await this before any other call.
    * Several processes can call it at the same time. The right to create tables is needed only if
    * there is something to create.
    */
   migrate(): Promise<void>;
-  /**
-   * Returns pages with a version. They show this store's own puts immediately, and puts of any other
-   * writer at most a tenth of a second later.
-   */
-  list(): MaybePromise<OrderPages>;
-  cancel(id: OrderId): Promise<CancelOutcome>;
-  put(orders: Iterable<OrderInput>, options?: PutOptions): Promise<PutOutcome>;
-  get(id: OrderId): Promise<OrderRecord | undefined>;
-  ship(id: OrderId): Promise<ShipOutcome>;
-  close(): Promise<void>;
 }
 
 /**

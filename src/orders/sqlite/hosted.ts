@@ -1,36 +1,19 @@
 import { isLate } from '../../databases/sqlite/failure.js';
 import { openSqliteFile, type SqliteFile } from '../../databases/sqlite/file.js';
 import type { Host } from '../../databases/sqlite/worker.js';
-import type { CancelOutcome, ShipOutcome } from '../cancellation.js';
 import { createNewestList } from '../newest-list.js';
-import type { OrderId } from '../order.js';
-import { type OrderInput, type OrderRecord, toOrderRecords } from '../record.js';
-import {
-  isReplacing,
-  type MaybePromise,
-  type OrderPages,
-  type OwnedOrderStore,
-  type PutOptions,
-  type PutOutcome,
-} from '../store.js';
+import { toOrderRecords } from '../record.js';
+import { isReplacing, type SharedOrderStore } from '../store.js';
 import { createListReader, type ListReader } from './list.js';
 import { createOrders, type SqliteOrderStore } from './store.js';
 import { ORDERS_SCHEMA } from './table.js';
 
 /**
- * An {@link OwnedOrderStore} in a SQLite file, which it reads and writes on threads of its own. A
- * change is on disk before the store reports it as done.
+ * A {@link SharedOrderStore} in a SQLite file, which it reads and writes on threads of its own. A
+ * change is on disk before the store reports it as done. While the disk hangs, `list` returns the
+ * most recent list.
  */
-export interface SqliteFileOrderStore extends OwnedOrderStore {
-  /**
-   * Returns pages with a version. They show this store's own puts immediately, and puts of another
-   * process at most a tenth of a second later. While the disk hangs, returns the most recent list.
-   */
-  list(): MaybePromise<OrderPages>;
-  cancel(id: OrderId): Promise<CancelOutcome>;
-  put(orders: Iterable<OrderInput>, options?: PutOptions): Promise<PutOutcome>;
-  get(id: OrderId): Promise<OrderRecord | undefined>;
-  ship(id: OrderId): Promise<ShipOutcome>;
+export interface SqliteFileOrderStore extends SharedOrderStore {
   /**
    * Resolves if the file can be read and, after a failed write, written again. Otherwise rejects
    * with the reason, for example a full disk.
