@@ -8,12 +8,12 @@ import inject from 'light-my-request';
 import { createPlan, type Order, perMinute } from 'store-orders';
 import { nodeHandler } from 'store-orders/handler';
 import { koaMiddleware } from 'store-orders/koa';
+import { SERVERS, serve } from '../../http/mounts/support/servers.js';
+import { open, readAll } from '../../http/support/raw-socket.js';
+import { onReplies } from '../../http/support/replies.js';
+import { bearer, createShop, KEY, ORDERS } from '../../http/support/shop.js';
 import { fakeStore } from '../../support/fake-store.js';
 import { createDeferred, until } from '../../support/until.js';
-import { open, readAll } from '../support/raw-socket.js';
-import { onReplies } from '../support/replies.js';
-import { bearer, createShop, KEY, ORDERS } from '../support/shop.js';
-import { SERVERS, serve } from './support/servers.js';
 
 const PLENTY = createPlan({ name: 'plenty', policies: [perMinute(1e9)], ban: false });
 const cancel = (id: number) => `DELETE ${ORDERS}/${id} HTTP/1.1\r\nHost: a\r\n${KEY.join(': ')}\r\n\r\n`;
