@@ -5,8 +5,9 @@ import type { Principal } from '../admission.js';
 import { after } from '../host-call.js';
 import type { FetchMountOptions } from '../mounts/fetch.js';
 import { headOf, ipOf, toResponse } from '../mounts/fetch-conversion.js';
-import { createFrameworkAddress, type NodeMountOptions, type NodeRequest, originalHead } from '../mounts/node.js';
+import { type NodeMountOptions, type NodeRequest, originalHead } from '../mounts/node.js';
 import { isOver, send } from '../mounts/node-reply.js';
+import { createFrameworkAddress } from '../mounts/warnings.js';
 import { forEachField } from '../reply.js';
 import type { Guard, GuardOutcome } from './guard.js';
 

@@ -3,7 +3,7 @@ import { after } from '../host-call.js';
 import { forEachField, type Reply, withVary } from '../reply.js';
 import type { RequestHead } from '../request.js';
 import { checkService, type OrderService } from '../service.js';
-import { createResponseQueue } from './pipelining.js';
+import { createResponseQueue } from './node-internals.js';
 
 /** The part of Fastify that the mount uses. Not exported, so that editors suggest Fastify's type. */
 interface FastifyInstanceLike {

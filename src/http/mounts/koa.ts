@@ -2,8 +2,8 @@ import { Readable } from 'node:stream';
 import { forEachField, type Reply, withVary } from '../reply.js';
 import { type RequestHead, withTarget } from '../request.js';
 import { checkService, type OrderService } from '../service.js';
+import { createResponseQueue } from './node-internals.js';
 import { respondBeforeErrors } from './node-server.js';
-import { createResponseQueue } from './pipelining.js';
 import { createPrefixWarning } from './warnings.js';
 
 /** The part of Koa's context that the mount uses. */

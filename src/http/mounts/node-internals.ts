@@ -7,6 +7,8 @@ import { EventEmitter } from 'node:events';
 import { type Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+// This import is necessary, because tests with fake timers replace the global `setImmediate`.
+import { setImmediate } from 'node:timers';
 
 /**
  * Makes a server accept requests without Host, and clients that have closed their sending half.
@@ -17,25 +19,51 @@ export function acceptUnusual(server: Server): void {
   Object.assign(server, { requireHostHeader: false, httpAllowHalfOpen: true });
 }
 
-/**
- * Reports whether a response waits for earlier ones of its connection. HTTP/2 responses and
- * emulations of node:http never do. Test: `pipelining.test.ts`, seventeen requests.
- */
-export function isWaiting(response: unknown): response is ServerResponse {
-  return response instanceof ServerResponse && response.socket === null;
-}
+/** How many requests of one connection can wait for earlier responses. */
+const MAX_WAITING = 16;
 
-/** Calls `start` when no earlier response is left. Test: `pipelining.test.ts`, seventeen requests. */
-export function onTurn(response: ServerResponse, start: () => void): void {
-  response.once('socket', start);
+/**
+ * Creates a function that queues a response which has to wait for earlier ones of its connection.
+ * The function returns whether the response waits, and calls `start` when its turn comes. If
+ * sixteen responses wait, the sixteenth is the last of its connection, and nothing after its request
+ * is read. A client should then send the unanswered requests again (RFC 9112 §9.3.2). Node.js gives
+ * the socket to a response when no earlier one is left. Test: `pipelining.test.ts`.
+ */
+export function createResponseQueue(): (response: unknown, start?: () => void) => boolean {
+  const waitingOf = new WeakMap<Socket, Set<ServerResponse>>();
+
+  function createWaiting(socket: Socket): Set<ServerResponse> {
+    const waiting = new Set<ServerResponse>();
+    waitingOf.set(socket, waiting);
+    socket.once('close', () => waiting.forEach(closeWaiting));
+    return waiting;
+  }
+
+  return (response, start) => {
+    // HTTP/2 responses and emulations of node:http never wait.
+    if (!(response instanceof ServerResponse) || response.socket !== null) return false;
+    const { socket } = response.req;
+    const waiting = waitingOf.get(socket) ?? createWaiting(socket);
+    waiting.add(response);
+    if (socket.destroyed) closeWaiting(response);
+    response.once('socket', () => {
+      waiting.delete(response);
+      // One request of a connection in each pass of the event loop leaves time for the others.
+      if (start !== undefined) setImmediate(start);
+    });
+    if (waiting.size >= MAX_WAITING) {
+      makeLast(response);
+      stopReading(socket);
+    }
+    return true;
+  };
 }
 
 /**
  * Closes a response that waits, as Node.js closes the response that it is sending. Otherwise a list
- * that waits would never end, and its store would hold the snapshot forever. Test:
- * `pipelining.test.ts`, a client that hangs up.
+ * that waits would never end, and its store would hold the snapshot forever.
  */
-export function closeWaiting(response: ServerResponse): void {
+function closeWaiting(response: ServerResponse): void {
   Reflect.set(response.destroy(), '_closed', true);
   response.emit('close');
 }
@@ -73,13 +101,13 @@ export function handleEvents(socket: Duplex): void {
  * by default. It emits the event on the property `server` of the socket. Test:
  * `node-server.test.ts`, without attach.
  */
-export function onClientError(socket: Socket, handle: () => boolean): void {
+export function onClientError(socket: Socket, handle: (socket: Socket) => boolean): void {
   const server: unknown = Reflect.get(socket, 'server');
   if (!(server instanceof EventEmitter) || Object.hasOwn(server, 'emit')) return;
   const emit = (event: string, ...values: readonly unknown[]): boolean => {
     if (event !== 'clientError') return server.emit(event, ...values);
     Reflect.set(socket, 'server', server);
-    return server.emit(event, ...values) || handle();
+    return server.emit(event, ...values) || handle(socket);
   };
   Reflect.set(socket, 'server', Object.create(server, { emit: { value: emit } }));
 }

@@ -27,7 +27,11 @@ interface NodeResponse extends NodeJS.WritableStream {
 /** Node's own HTTP/1 response on a real connection. */
 type SocketResponse = ServerResponse & { readonly socket: Socket };
 
-/** Sends a reply. Headers that the host has set are kept. */
+/**
+ * Sends a reply. Headers that the host has set are kept. The head is sent in one array, except in
+ * HTTP/2, in emulations of node:http, which misread an array, and where middleware has replaced
+ * functions of the response, as on-headers before 1.1 does.
+ */
 export function send(response: NodeResponse, reply: Reply): void | Promise<void> {
   const { status, body, isAddressOverLimit } = reply;
   if (isOver(response)) {
@@ -35,10 +39,24 @@ export function send(response: NodeResponse, reply: Reply): void | Promise<void>
     return;
   }
   const headers = withVary(reply.headers, response.getHeader('Vary'));
-  if (!isConnected(response)) return sendPortably(response, status, headers, body);
-  if (isAddressOverLimit) stopReading(response.socket);
+  if (isAddressOverLimit && isConnected(response)) stopReading(response.socket);
   const isReplaced = Object.hasOwn(response, 'writeHead') || Object.hasOwn(response, 'end');
-  return (isReplaced ? sendPortably : sendToSocket)(response, status, headers, body);
+  const isDirect = isConnected(response) && !isReplaced;
+  if (isDirect) response.writeHead(status, headers);
+  else {
+    forEachField(headers, (name, value) => void response.setHeader(name, value));
+    response.writeHead(status);
+  }
+  if (isPieces(body)) return sendInTurns(response, body);
+  if (isDirect && typeof body === 'string') {
+    // With `end(body)`, or without the cork, Node.js would append an empty chunk and call `writev`,
+    // and the whole request would take a tenth longer.
+    response.socket.cork();
+    response.write(body, 'latin1');
+    response.socket.uncork();
+    response.end();
+  } else response.end(body, 'latin1');
+  cutIfStalled(response);
 }
 
 /** Reports whether the client has hung up, or the host has already responded. */
@@ -52,44 +70,6 @@ function endUnread(body: Reply['body']): void {
   if (!isPieces(body)) return;
   const ended = body[Symbol.asyncIterator]().return?.();
   ended?.then(undefined, () => {});
-}
-
-/** Sends the head in one array, and a text in the same write as the head. */
-function sendToSocket(
-  response: SocketResponse,
-  status: number,
-  headers: string[],
-  body: Reply['body'],
-): void | Promise<void> {
-  response.writeHead(status, headers);
-  if (isPieces(body)) return sendInTurns(response, body);
-  if (typeof body === 'string') {
-    // With `end(body)`, or without the cork, Node.js would append an empty chunk and call `writev`,
-    // and the whole request would take a tenth longer.
-    response.socket.cork();
-    response.write(body, 'latin1');
-    response.socket.uncork();
-    response.end();
-  } else response.end(body);
-  cutIfStalled(response);
-}
-
-/**
- * Sends the head field by field, for HTTP/2, for emulations of node:http, which misread an array,
- * and for middleware that has replaced functions of the response, such as on-headers before 1.1.
- */
-function sendPortably(
-  response: NodeResponse,
-  status: number,
-  headers: string[],
-  body: Reply['body'],
-): void | Promise<void> {
-  forEachField(headers, (name, value) => void response.setHeader(name, value));
-  response.writeHead(status);
-  if (isPieces(body)) return sendInTurns(response, body);
-  if (typeof body === 'string') response.end(body, 'latin1');
-  else response.end(body);
-  cutIfStalled(response);
 }
 
 /**

@@ -63,16 +63,18 @@ export function attachTo<S extends Server>(
  * that is carried out.
  */
 export function respondBeforeErrors(response: unknown): void {
-  const socket = response instanceof ServerResponse ? response.req.socket : undefined;
+  if (!(response instanceof ServerResponse)) return;
+  const { socket } = response.req;
   // An emulation of node:http has no socket.
-  if (!(socket instanceof Socket)) return;
-  onClientError(socket, () => {
-    const pending = responseInProgress(socket);
-    if (!socket.writable || pending === undefined || isContentAwaited(pending)) return false;
-    stopReading(socket);
-    closeAfterPending(socket, pending);
-    return true;
-  });
+  if (socket instanceof Socket) onClientError(socket, finishPending);
+}
+
+function finishPending(socket: Socket): boolean {
+  const pending = responseInProgress(socket);
+  if (!socket.writable || pending === undefined || isContentAwaited(pending)) return false;
+  stopReading(socket);
+  closeAfterPending(socket, pending);
+  return true;
 }
 
 /**

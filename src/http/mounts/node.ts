@@ -1,16 +1,14 @@
 import { IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
-import { Socket } from 'node:net';
 import { checkFields, checkFunction } from '../../check.js';
-import { socketAddress } from '../client-address.js';
-import { after, isPromise } from '../host-call.js';
+import { after } from '../host-call.js';
 import type { Reply } from '../reply.js';
 import { type RequestHead, withTarget } from '../request.js';
 import { checkService, type OrderService } from '../service.js';
+import { createResponseQueue } from './node-internals.js';
 import { send } from './node-reply.js';
 import { attachTo, respondBeforeErrors } from './node-server.js';
-import { createResponseQueue } from './pipelining.js';
-import { createForwardedWarning, createPrefixWarning, followsProxies } from './warnings.js';
+import { createFrameworkAddress, createPrefixWarning } from './warnings.js';
 
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
 type HttpResponse = ServerResponse | Http2ServerResponse;
@@ -73,16 +71,15 @@ export function nodeHandler(service: OrderService, options: NodeMountOptions = {
     // An earlier response has closed the connection. In HTTP/2, `socket.writable` is that of the
     // stream, and the stream of a HEAD request is never writable.
     if (request.socket?.writable === false && !('stream' in request)) return;
-    if (enqueue(response, () => respond(request, response, head))) return respondBeforeErrors(response);
-    const sent = after(
+    respondBeforeErrors(response);
+    if (enqueue(response, () => respond(request, response, head))) return;
+    return after(
       service.respond(head, () => clientAddress(request)),
       (reply) => {
         onReply?.(request, reply);
         return send(response, reply);
       },
     );
-    if (isPromise(sent)) respondBeforeErrors(response);
-    return sent;
   }
 
   // Hosts recognise a middleware by the number of its parameters, which is three.
@@ -115,18 +112,4 @@ export function originalHead(request: NodeRequest): RequestHead {
     return { method, url, rawHeaders, headers };
   }
   return url === request.url ? request : withTarget(request, url ?? '');
-}
-
-/**
- * Creates the default of `clientAddress`. It warns once if a proxy seems to be in front of the host,
- * but is not trusted. An emulation of node:http knows the address by itself.
- */
-export function createFrameworkAddress(): (request: NodeRequest) => string | undefined {
-  const warn = createForwardedWarning(
-    'pass clientAddress: forwardedAddress(N), where N is the number of proxies, or set "trust proxy" of Express',
-  );
-  return (request) => {
-    if (request.socket instanceof Socket && !followsProxies(request)) warn(request);
-    return 'ip' in request && typeof request.ip === 'string' ? request.ip : socketAddress(request);
-  };
 }

@@ -1,3 +1,4 @@
+import { Socket } from 'node:net';
 import { type AddressedRequest, socketAddress } from '../client-address.js';
 import type { RequestHead } from '../request.js';
 import type { OrderService } from '../service.js';
@@ -29,13 +30,25 @@ export function createForwardedWarning(cure: string): (request: RequestHead) => 
 }
 
 /**
- * Reports whether a framework has determined the client's address from `X-Forwarded-For`, or would:
- * the setting `trust proxy` of Express.
+ * Creates the default of `clientAddress`: `request.ip`, or else the peer's address. It warns once if
+ * a proxy seems to be in front of the host, but is not trusted.
  */
-export function followsProxies(request: AddressedRequest): boolean {
-  if (!('ip' in request) || typeof request.ip !== 'string') return false;
-  if (request.ip !== socketAddress(request)) return true;
-  const { app }: { readonly app?: unknown } = Object(request);
+export function createFrameworkAddress(): (request: AddressedRequest & RequestHead) => string | undefined {
+  const warn = createForwardedWarning(
+    'pass clientAddress: forwardedAddress(N), where N is the number of proxies, or set "trust proxy" of Express',
+  );
+  return (request) => {
+    const peer = socketAddress(request);
+    const address = 'ip' in request && typeof request.ip === 'string' ? request.ip : peer;
+    // An emulation of node:http knows the address by itself.
+    if (address === peer && request.socket instanceof Socket && !isTrusting(request)) warn(request);
+    return address;
+  };
+}
+
+/** Reports whether the setting `trust proxy` of Express is on. */
+function isTrusting(request: object): boolean {
+  const { app }: { readonly app?: unknown } = request;
   const { settings }: { readonly settings?: unknown } = Object(app);
   return Boolean(Reflect.get(Object(settings), 'trust proxy'));
 }

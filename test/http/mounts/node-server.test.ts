@@ -138,6 +138,13 @@ for (const name of ['nodeHandler', 'koaMiddleware'] as const) {
   });
 }
 
+test('even without attach(), malformed bytes do not cut off a list that a synchronous store has returned', async (t) => {
+  const orders = [{ id: 1n, shipDate: 'x'.repeat(16_000_000) }];
+  const { service } = createShop({ store: fakeStore({ list: () => orders }) });
+  const text = await readText(open(await serve(t, SERVERS.nodeHandler(service)), get() + GARBAGE));
+  assert.match(text.slice(-5), /^xx"\}\]$/);
+});
+
 test('even without attach(), a request with a second Authorization field after a thousand others gets a 431', async (t) => {
   const port = await serve(t, SERVERS.nodeHandler(createShop().service));
   // On Node.js 20 the handler sends this 431. From Node.js 22 on, Node.js itself sends it.
