@@ -30,8 +30,8 @@ export default {
     },
     'test/hosts': { ignoreDependencies: [/./] },
     bench: {
-      entry: ['servers/**/*.ts', '**/*-process.ts'],
-      project: ['**/*.ts'],
+      entry: ['servers/**/*.{ts,mjs}', '**/*-process.ts'],
+      project: ['**/*.{ts,mjs}'],
     },
   },
   ignoreBinaries: ['fsfreeze', 'prometheus', 'script', 'strace', 'systemd-analyze', 'taskset', 'unshare'],

@@ -4,6 +4,7 @@ import { skip as missingRedis } from '../test/support/redis-server.js';
 import { against } from './http/against.js';
 import { besideLists, longLists } from './http/lists.js';
 import { loopback } from './http/loopback.js';
+import { program } from './http/program.js';
 import { respond } from './http/respond.js';
 import { shared } from './http/shared.js';
 import { start } from './http/start.js';
@@ -39,6 +40,12 @@ const PARTS: readonly Part[] = [
   { name: 'limiter', packages: [...LIMITERS, 'limiter'], measure: limiters },
   { name: 'respond', measure: async () => [await respond()] },
   { name: 'loopback', packages: [...FRAMEWORKS, ...LIMITERS], missing: missingWrk, measure: loopback },
+  {
+    name: 'program',
+    packages: ['fastify', 'pino', 'better-sqlite3', 'rate-limiter-flexible'],
+    missing: missingWrk,
+    measure: async () => [await program()],
+  },
   { name: 'cancels', measure: async () => [await cancelsInProcess(), await cancelsOverHttp()] },
   { name: 'import', missing: missingSqlite3, measure: async () => [await imports()] },
   { name: 'start', measure: async () => [await start()] },

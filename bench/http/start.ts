@@ -2,6 +2,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { get } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { MAIN } from '../../test/server/support/program.js';
 import { temporaryFile } from '../../test/support/temporary-file.js';
 import { cpuUsOf } from '../processes/child.js';
@@ -10,6 +11,7 @@ import { median, printSpread } from '../report/statistics.js';
 import type { Table } from '../report/table.js';
 
 const BARE = `require('node:http').createServer((_, response) => response.end('[]')).listen(process.argv[1], '127.0.0.1')`;
+const RIVAL = fileURLToPath(new URL('../servers/rivals/fastify-sqlite.mjs', import.meta.url));
 const PORT = 18_431;
 const ROUNDS = 20;
 
@@ -24,13 +26,14 @@ export async function start(): Promise<Table> {
   const servers = [
     server('bare `node:http`', ['--eval', BARE, `${PORT}`]),
     server('`store-orders serve`', [MAIN, 'serve', '--port', `${PORT}`, ...db]),
+    server('Fastify, pino, SQLite, rate-limiter-flexible', [RIVAL, '--port', `${PORT}`, ...db]),
   ];
   // The first round opens the file once and fills the cache of the system. Its figures are not
   // used.
   for (let round = -1; round < rounds(ROUNDS); round++) {
     for (const { parameters, wallMs, cpuMs } of servers) {
       const startMs = performance.now();
-      const child = spawn(process.execPath, parameters, { stdio: 'ignore' });
+      const child = spawn(process.execPath, parameters, { stdio: 'ignore', env: { ...process.env, API_KEY: key } });
       while ((await statusOf(key)) !== 200) await wait(1);
       if (round >= 0) {
         wallMs.push(performance.now() - startMs);

@@ -7,8 +7,10 @@ import { fileURLToPath } from 'node:url';
 import { PENDING_IDS, TEN } from './orders.js';
 import { PER_MINUTE } from './plenty.js';
 
-// Runs the program itself, `store-orders serve`, with the orders and an API key in a SQLite file.
-// Its log is written to a file. The parameters are further options of `serve`.
+// Runs a program with the orders and an API key in a SQLite file: `serve`, which is `store-orders
+// serve` itself, or a program of `rivals/`. Its log is written to a file. The parameters are the
+// name of the program and its further options.
+const [name = '', ...options] = process.argv.slice(2);
 const program = fileURLToPath(import.meta.resolve('store-orders/server')).replace(/index\.js$/, 'main.js');
 const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
 const db = ['--db', join(directory, 'orders.db')];
@@ -20,8 +22,10 @@ importOrders(TEN);
 const plan = ['--plan', 'enterprise', '--per-minute', `${PER_MINUTE}`, '--per-day', `${PER_MINUTE}`];
 const apiKey: unknown = JSON.parse(command('keys', 'create', ...plan, '--json')).key;
 
-const server = spawn(process.execPath, [program, 'serve', ...db, '--port', '0', '--json', ...process.argv.slice(2)], {
+const started = name === 'serve' ? [program, 'serve', '--json'] : [fileURLToPath(new URL(name, import.meta.url))];
+const server = spawn(process.execPath, [...started, ...db, '--port', '0', ...options], {
   stdio: ['ignore', openSync(output, 'w'), 'inherit'],
+  env: { ...process.env, API_KEY: `${apiKey}` },
 });
 const stop = () => server.kill();
 process.once('SIGTERM', stop).once('disconnect', stop);
@@ -29,9 +33,10 @@ server.once('exit', () => {
   rmSync(directory, { recursive: true, force: true });
   process.exit();
 });
-while (!readFileSync(output, 'utf8').includes('\n')) await wait(20);
-const [listening = ''] = readFileSync(output, 'utf8').split('\n');
-process.send?.({ url: new URL(JSON.parse(listening).url).origin, apiKey, pid: server.pid });
+const listening = /"url":"(.+?)"/;
+while (!listening.test(readFileSync(output, 'utf8'))) await wait(20);
+const [, url = ''] = listening.exec(readFileSync(output, 'utf8')) ?? [];
+process.send?.({ url: new URL(url).origin, apiKey, pid: server.pid });
 process.on('message', () => {
   importOrders(PENDING_IDS.map((id) => ({ id, petId: 1, quantity: 1 })));
   process.send?.('refilled');
