@@ -66,16 +66,16 @@ export function hasForeignJournal(file: string): boolean {
  */
 export function withUnmigratedFile<T>(file: string, work: (opened: UnmigratedFile) => T, name = file): T {
   if (!existsSync(file)) throw new SqliteFileError(noSuchDatabase(file), 'other');
-  let database: SqliteDatabase | undefined;
   try {
     checkFile(file);
-    const opened = openSqliteDatabase(file);
-    database = opened;
-    return work({ database, versions: retryWhileBusy(database, () => schemaVersions(opened, SCHEMAS)) });
+    const database = openSqliteDatabase(file);
+    try {
+      return work({ database, versions: retryWhileBusy(database, () => schemaVersions(database, SCHEMAS)) });
+    } finally {
+      database.close();
+    }
   } catch (error) {
     throw failureOf(error, name, 'read');
-  } finally {
-    database?.close();
   }
 }
 
@@ -120,21 +120,18 @@ const SELECT_OBJECTS = `SELECT type, name FROM sqlite_schema
  * does not create. A trigger could create an API key when an order is cancelled.
  */
 function checkObjects({ database, versions }: UnmigratedFile, name: string): void {
-  const objectsOf = (read: SqliteDatabase) =>
-    prepare(read, SELECT_OBJECTS)
-      .all()
-      .map(({ type, name }) => `${type} ${JSON.stringify(name)}`);
+  const schemas = Object.entries(SCHEMAS).map(([part, steps]) => [part, steps.slice(0, versions.get(part))]);
   const sound = openSqliteDatabase(':memory:');
-  migrate(
-    sound,
-    Object.fromEntries(Array.from(versions, ([part, version]) => [part, SCHEMAS[part]?.slice(0, version) ?? []])),
-  );
+  migrate(sound, Object.fromEntries(schemas));
   const known = objectsOf(sound);
   sound.close();
   const foreign = objectsOf(database).find((object) => !known.includes(object));
   if (foreign === undefined) return;
-  throw new SqliteFileError(
-    `${name} contains the ${foreign}, which store-orders did not create; drop it first`,
-    'other',
-  );
+  const advice = 'which store-orders did not create; drop it first';
+  throw new SqliteFileError(`${name} contains the ${foreign}, ${advice}`, 'other');
+}
+
+function objectsOf(database: SqliteDatabase): readonly string[] {
+  const rows = prepare(database, SELECT_OBJECTS).all();
+  return rows.map(({ type, name }) => `${type} ${JSON.stringify(name)}`);
 }

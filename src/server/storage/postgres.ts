@@ -33,7 +33,10 @@ type Driver = Pick<typeof import('pg'), 'Client' | 'Pool'>;
  * closes the storage. The URL must be valid. Messages show only the host, port and database of the
  * URL.
  */
-export async function openPostgresStorage(url: string, options: PostgresStorageOptions = {}): Promise<OpenOutcome> {
+export async function openPostgresStorage(
+  url: string,
+  { isServer = false, create = isServer }: PostgresStorageOptions = {},
+): Promise<OpenOutcome> {
   const config: ClientConfig = {
     connectionString: url,
     application_name: 'store-orders',
@@ -44,8 +47,9 @@ export async function openPostgresStorage(url: string, options: PostgresStorageO
     const { default: driver } = await ifInstalled(import('pg'), 'the PostgreSQL driver', 'pg');
     const client = new driver.Client(config);
     name = nameOf(client);
-    await prepareTables(client, options);
-    const limits = options.isServer ? await limitStatements(driver, config, name) : {};
+    const schemas = { ...ORDERS_SCHEMA, ...KEYS_SCHEMA };
+    await whileConnected(client, () => migrateTables(client, schemas, { creates: create, upgrades: isServer }));
+    const limits = isServer ? await limitStatements(driver, config, name) : {};
     return { ok: true, storage: storageOf(openPool(driver, { ...config, ...limits }), name) };
   } catch (error) {
     return { ok: false, message: `cannot open the database ${name}: ${messageOf(error)}` };
@@ -58,15 +62,12 @@ function nameOf({ host, port, database }: Client): string {
   return `postgres://${shownHost}:${port}/${encodeURIComponent(database ?? '')}`;
 }
 
-/** Creates or migrates the tables, however long it takes, and closes the client. */
-async function prepareTables(
-  client: Client,
-  { isServer = false, create = isServer }: PostgresStorageOptions,
-): Promise<void> {
+/** Runs `work` while the client is connected, however long it takes. */
+async function whileConnected(client: Client, work: () => Promise<void>): Promise<void> {
   client.on('error', () => {});
   try {
     await client.connect();
-    await migrateTables(client, { ...ORDERS_SCHEMA, ...KEYS_SCHEMA }, { creates: create, upgrades: isServer });
+    await work();
   } finally {
     await client.end().catch(() => {});
   }
@@ -78,10 +79,8 @@ async function prepareTables(
  */
 async function limitStatements(driver: Driver, config: ClientConfig, name: string): Promise<ClientConfig> {
   const limits = { statement_timeout: STATEMENT_MS, query_timeout: REPLY_MS };
-  const client = new driver.Client({ ...config, ...limits });
-  client.on('error', () => {});
   try {
-    await client.connect();
+    await whileConnected(new driver.Client({ ...config, ...limits }), async () => {});
     return limits;
   } catch (error) {
     if (codeOf(error) !== PROTOCOL_VIOLATION) throw error;
@@ -91,8 +90,6 @@ async function limitStatements(driver: Driver, config: ClientConfig, name: strin
       'StoreOrdersWarning',
     );
     return { query_timeout: REPLY_MS };
-  } finally {
-    await client.end().catch(() => {});
   }
 }
 
