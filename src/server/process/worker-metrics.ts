@@ -8,14 +8,15 @@ const PATIENCE_MS = 5_000;
 
 /** Returns a function that adds up the metrics of all workers, also of those that have ended. */
 export function collectMetrics(totals: Totals): () => Promise<string> {
-  /** Has an event with the id of each worker that has sent its metrics or has ended. */
+  /** Has an event with the id of each worker that has sent its metrics or is gone. */
   const answers = new EventEmitter();
   cluster.on('message', ({ id }: Worker, message: unknown) => {
     if (!isWorkerMessage(message) || !('metrics' in message)) return;
     totals.set(id, message.metrics);
     answers.emit(`${id}`);
   });
-  cluster.on('exit', ({ id }: Worker) => {
+  // At `exit`, the last message of a worker can still be on its way, and would be counted twice.
+  cluster.on('disconnect', ({ id }: Worker) => {
     totals.end(id);
     answers.emit(`${id}`);
   });
