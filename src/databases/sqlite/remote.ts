@@ -143,7 +143,8 @@ export class FileWorker<Parts> {
   }
 
   #flush(): void {
-    this.start().postMessage(this.#unsent);
+    // If the worker has ended meanwhile, these calls have been rejected.
+    this.#worker?.postMessage(this.#unsent);
     this.#unsent = [];
   }
 
