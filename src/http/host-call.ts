@@ -4,6 +4,9 @@ import type { MaybePromise } from '../orders/index.js';
 export const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
 
+/** Failures that are further apart than this are not of one outage: a client had time to come back. */
+const QUIET_MS = 2 * LONGEST_WAIT_MS;
+
 /** A failure of the host: of its store, its limiter, or a function such as `authenticate`. */
 export class HostFailure extends Error {
   /** How long the client should wait until it tries again. */
@@ -19,20 +22,22 @@ export class HostFailure extends Error {
  * Wraps the calls of one function of the host, whose failures become {@link HostFailure}s. While the
  * function goes on failing, a client should wait a second more than the failures have lasted. So a
  * client that obeys waits for 1, 2, 4, … 30 s, however many others fail at the same time. After the
- * first success, it is 1 s again.
+ * first success, or a minute without a failure, it is 1 s again.
  */
 export function createHostPart(name: string) {
-  let failingSinceMs: number | undefined;
+  let firstFailureMs = 0;
+  let lastFailureMs = Number.NEGATIVE_INFINITY;
 
   function fail(error: unknown): never {
     const nowMs = performance.now();
-    failingSinceMs ??= nowMs;
-    const lastedMs = Math.floor((nowMs - failingSinceMs) / 1_000) * 1_000;
+    if (nowMs - lastFailureMs > QUIET_MS) firstFailureMs = nowMs;
+    lastFailureMs = nowMs;
+    const lastedMs = Math.floor((nowMs - firstFailureMs) / 1_000) * 1_000;
     throw new HostFailure(`${name} failed`, error, Math.min(FIRST_WAIT_MS + lastedMs, LONGEST_WAIT_MS));
   }
 
   function succeed<T>(result: T): T {
-    failingSinceMs = undefined;
+    lastFailureMs = Number.NEGATIVE_INFINITY;
     return result;
   }
 
