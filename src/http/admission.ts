@@ -97,19 +97,13 @@ export function createAdmission(options: AdmissionOptions) {
     return refuseIfItFails(() => {
       if (authenticateKnown === undefined) return lookUp(request, apiKey);
       const known = recalling.call(() => authenticateKnown(apiKey));
-      return after(known, (principal) =>
-        principal === undefined || principal === null ? lookUpUnknown(request, apiKey) : takeFromKey(principal),
-      );
+      return after(known, (principal) => takeFromKey(principal) ?? lookUpUnknown(request, apiKey));
     });
   }
 
   function lookUp(request: ReadRequest, apiKey: string): MaybePromise<Verdict<Principal>> {
-    const authenticated = authenticating.call(() => authenticate(apiKey));
-    return after(authenticated, (principal) =>
-      principal === undefined || principal === null
-        ? refuse(request, refusal('invalid_api_key'))
-        : takeFromKey(principal),
-    );
+    const found = authenticating.call(() => authenticate(apiKey));
+    return after(found, (principal) => takeFromKey(principal) ?? refuse(request, refusal('invalid_api_key')));
   }
 
   /** Looks up a key that may be made up: one at a time for each address that is over its limit. */
@@ -153,7 +147,9 @@ export function createAdmission(options: AdmissionOptions) {
     return refuseIfItFails(() => take(addressKey(resolveAddress(request.clientAddress)), addressPlan, undefined));
   }
 
-  function takeFromKey(principal: Principal): MaybePromise<Verdict<Principal>> {
+  /** Returns `undefined` if there is no principal. */
+  function takeFromKey(principal: Principal | undefined): MaybePromise<Verdict<Principal>> | undefined {
+    if (principal === undefined || principal === null) return undefined;
     if (!isPrincipal(principal)) {
       throw new HostFailure('authenticate failed', new TypeError('expected a principal with an id and a plan'));
     }
@@ -207,19 +203,14 @@ function refusalOf({ allowed, verdict, retryAfterMs }: Decision): Outcome | unde
   return refusal(code, 'Retry-After', retryAfter(retryAfterMs));
 }
 
+const OPTION_NAMES = ['limiter', 'authenticate', 'authenticateKnown', 'addressPlan', 'draftFields'];
+
 /**
  * Throws a TypeError or RangeError that names the invalid option. `others` are the names of further
  * allowed options.
  */
 export function checkAdmissionOptions(options: AdmissionOptions, others: readonly string[] = []): void {
-  checkFields('options', options, [
-    ...others,
-    'limiter',
-    'authenticate',
-    'authenticateKnown',
-    'addressPlan',
-    'draftFields',
-  ]);
+  checkFields('options', options, [...others, ...OPTION_NAMES]);
   const { limiter, authenticate, authenticateKnown, addressPlan, draftFields = true } = options;
   checkMethods('limiter', limiter, ['take']);
   checkFunction('authenticate', authenticate);
