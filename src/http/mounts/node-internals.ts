@@ -125,7 +125,8 @@ const IGNORE_REST = 2;
 export function stopReading(socket: Socket): void {
   const parser: unknown = Reflect.get(socket, 'parser');
   if (typeof parser === 'object' && parser !== null) Reflect.set(parser, 'onIncoming', () => IGNORE_REST);
-  socket.on('resume', pause).pause();
+  // It may have been stopped before, and `closeGently` removes one listener.
+  socket.off('resume', pause).on('resume', pause).pause();
   Object.assign(socket, { destroySoon: () => closeGently(socket) });
 }
 

@@ -175,6 +175,22 @@ test('after a 429 to an address over its limit, no further request of the connec
   }
 });
 
+test('what a client still sends after seventeen requests over the limit of its address is read and dropped too', async (t) => {
+  const { limiter } = createShop();
+  const { service } = createShop({ addressPlan, limiter: { take: async (key, plan) => limiter.take(key, plan) } });
+  await service.respond({ method: 'GET', url: ORDERS, rawHeaders: [] }, '127.0.0.1');
+  const server = SERVERS.nodeHandler(service);
+  const opened = once(server, 'connection');
+  const requests = `GET ${ORDERS} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(MOST);
+  const socket = open(await serve(t, server), requests);
+  const [connection] = await opened;
+  await once(connection, 'finish');
+  const closed = once(connection, 'close');
+  socket.end(GET);
+  await closed;
+  assert.equal(connection.bytesRead, requests.length + GET.length);
+});
+
 test('the handler also answers a request over the limit of its address that came over no connection', async () => {
   const handle = nodeHandler(createShop({ addressPlan }).service);
   for (const status of [401, 429]) assert.equal((await inject(handle, { url: ORDERS })).statusCode, status);
