@@ -3,7 +3,8 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { createMemoryOrderStore } from 'store-orders';
 import { parseOrderRecord } from '../../dist/orders/record.js';
-import { INT64_MAX, INT64_MIN, orderRecord } from './support/order-arbitrary.js';
+import { INT64_MAX, INT64_MIN } from './support/ids.js';
+import { orderRecord } from './support/order-arbitrary.js';
 
 const INTEGER = 'must be an integer';
 const BIGINT = 'must be a bigint if it is beyond 2^53-1';

@@ -1,7 +1,7 @@
 /**
  * All that this package uses of `node:http` beyond what its documentation promises. Each function
- * was checked on Node.js 20.20, 22.23, 24.21 and 26.10, and names the test (in `test/http/mounts`)
- * that fails where its part of Node.js is missing.
+ * was checked on Node.js 20.20, 22.23, 24.21 and 26.10, and names the test that
+ * fails where its part of Node.js is missing.
  */
 import { EventEmitter } from 'node:events';
 import { type Server, ServerResponse } from 'node:http';

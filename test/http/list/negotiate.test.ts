@@ -3,7 +3,7 @@ import { suite, type TestContext, test } from 'node:test';
 import type { ListedOrders } from 'store-orders';
 import { serializeOrders } from '../../../dist/orders/json.js';
 import { fakeStore, pagesOf, withVersion } from '../../support/fake-store.js';
-import { type Answer, assertError, rateLimitOf } from '../support/answer.js';
+import { assertError, rateLimitOf, tagOf } from '../support/answer.js';
 import { KEY, ORDERS, order } from '../support/shop.js';
 import { type Ask, openShop, WAYS } from '../support/ways.js';
 
@@ -19,7 +19,6 @@ const LISTS: Readonly<Record<string, ListedOrders>> = {
 type Field = readonly [name: string, value: string];
 
 const get = (ask: Ask, ...fields: readonly Field[]) => ask('GET', ORDERS, [KEY, ...fields]);
-const tagOf = ({ fields }: Answer) => fields.get('etag') ?? assert.fail('no ETag');
 
 for (const way of WAYS) {
   suite(`reached by ${way.name}`, () => {

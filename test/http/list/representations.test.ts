@@ -5,7 +5,7 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { createMemoryOrderStore, type ListedOrders, type OrderArray } from 'store-orders';
 import { serializeOrders } from '../../../dist/orders/json.js';
 import { fakeStore, withVersion } from '../../support/fake-store.js';
-import type { Answer } from '../support/answer.js';
+import { type Answer, tagOf } from '../support/answer.js';
 import { createShop, KEY, ORDERS } from '../support/shop.js';
 import { type Ask, asking, openShop, WAYS } from '../support/ways.js';
 
@@ -28,7 +28,6 @@ const decoders: Readonly<Record<string, (text: Buffer) => Buffer>> = {
 };
 
 const codingOf = ({ fields }: Answer) => fields.get('content-encoding') ?? 'identity';
-const tagOf = ({ fields }: Answer) => fields.get('etag') ?? assert.fail('no ETag');
 
 function decoded(answer: Answer): string | undefined {
   return decoders[codingOf(answer)]?.(Buffer.from(answer.text, 'latin1')).toString('latin1');

@@ -10,13 +10,15 @@ import type { OrderService } from 'store-orders';
 import { nodeHandler } from 'store-orders/handler';
 import { fakeStore } from '../../support/fake-store.js';
 import { until } from '../../support/until.js';
+import { createEndless, PAGE } from '../support/endless.js';
+import { get } from '../support/messages.js';
 import { open } from '../support/raw-socket.js';
 import { createShop, KEY, ORDERS } from '../support/shop.js';
 import { certificate } from './support/certificate.js';
 import { serve } from './support/servers.js';
 
 const PATIENCE_MS = 120_000;
-const GET = `GET ${ORDERS} HTTP/1.1\r\nHost: a\r\n${KEY.join(': ')}\r\n\r\n`;
+const GET = get();
 
 /** What a client takes in two minutes at 20 kB/s. */
 const TAKEN_BYTES = 2_400_000;
@@ -69,21 +71,6 @@ function takeTimers(t: TestContext): Map<unknown, () => void> {
   return running;
 }
 
-/** Creates a service with an endless list, and counts how often it was started and ended. */
-function createEndless(page: string | Uint8Array) {
-  const counts = { started: 0, ended: 0 };
-  async function* list() {
-    counts.started++;
-    try {
-      for (;;) yield page;
-    } finally {
-      counts.ended++;
-    }
-  }
-  return { service: createShop({ store: fakeStore({ list }) }).service, counts };
-}
-
-const PAGE = `{"id":1,"shipDate":"${'x'.repeat(100_000)}"}`;
 const LONG_PAGE = Buffer.from(`{"id":1,"shipDate":"${'x'.repeat(16_000_000)}"}`);
 
 /** Waits until a timer runs that stays the same while the client reads nothing. */

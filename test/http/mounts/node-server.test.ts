@@ -7,20 +7,15 @@ import { nodeHandler } from 'store-orders/handler';
 import { fakeStore } from '../../support/fake-store.js';
 import { createDeferred } from '../../support/until.js';
 import { assertError, rateLimitOf } from '../support/answer.js';
+import { AUTHORIZATION, CHUNKED, cancel, get, lines } from '../support/messages.js';
 import { exchange, open, readAll, readText } from '../support/raw-socket.js';
 import { onReplies } from '../support/replies.js';
-import { createShop, KEY, ORDERS, type Shop } from '../support/shop.js';
+import { createShop, ORDERS, type Shop } from '../support/shop.js';
 import { SERVERS, serve } from './support/servers.js';
 
-const AUTHORIZATION = KEY.join(': ');
 const CLOSE = 'Connection: close';
-const CHUNKED = 'Transfer-Encoding: chunked';
 const GARBAGE = 'NONSENSE\r\n\r\n';
 
-const lines = (...all: readonly string[]) => `${all.join('\r\n')}\r\n\r\n`;
-const get = (...fields: readonly string[]) => lines(`GET ${ORDERS} HTTP/1.1`, 'Host: a', AUTHORIZATION, ...fields);
-const cancel = (id: number, ...fields: readonly string[]) =>
-  lines(`DELETE ${ORDERS}/${id} HTTP/1.1`, 'Host: a', AUTHORIZATION, ...fields);
 const manyFields = (count: number) => Array.from({ length: count }, (_, index) => `a${index}: `);
 const UNREAD_KEY = get(...manyFields(1_100), 'Authorization: Bearer other');
 

@@ -5,9 +5,10 @@ import fc from 'fast-check';
 import { createMemoryOrderStore, type ErrorCode } from 'store-orders';
 import { createOpenApiDocument } from 'store-orders/openapi';
 import type { OpenApiResponse } from '../../../dist/http/openapi/responses.js';
+import { INT64_MAX, INT64_MIN } from '../../orders/support/ids.js';
 import type { Answer } from '../support/answer.js';
 import { onReplies } from '../support/replies.js';
-import { bearer, createShop, INT64_MAX, INT64_MIN, KEY, ORDERS, order } from '../support/shop.js';
+import { bearer, createShop, KEY, ORDERS, order } from '../support/shop.js';
 import { asking } from '../support/ways.js';
 import { askingFor, PROVOCATIONS, provoke } from './support/provoke.js';
 import {

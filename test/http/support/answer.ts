@@ -21,6 +21,7 @@ export function createAnswer(status: number, namesAndValues: readonly string[], 
 }
 
 export const rateLimitOf = (answer: Answer) => readRateLimit(fieldsOf(answer));
+export const tagOf = ({ fields }: Answer) => fields.get('etag') ?? assert.fail('no ETag');
 export const retryAfterOf = (answer: Answer) => readRetryAfter(fieldsOf(answer));
 
 function fieldsOf({ fields }: Answer) {

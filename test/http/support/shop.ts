@@ -13,11 +13,10 @@ import {
   perMinute,
 } from 'store-orders';
 import { createManualClock, type ManualClock } from 'store-orders/testing';
+import { INT64_MAX, INT64_MIN } from '../../orders/support/ids.js';
 
 export const ORDERS = '/v1/store/orders';
 export const order = (id: bigint | string | number) => `${ORDERS}/${id}`;
-export const INT64_MAX = 2n ** 63n - 1n;
-export const INT64_MIN = -(2n ** 63n);
 
 /** A plan with two quotas so small that a test can use up one after the other. */
 const TINY = createPlan({ name: 'tiny', policies: [perMinute(2), perDay(5)], ban: false });

@@ -3,12 +3,12 @@ import { describe, test } from 'node:test';
 import type pg from 'pg';
 import { createMappedOrderStore, createPostgresOrderStore } from 'store-orders/postgres';
 import { missingEngine, startEngine } from '../../support/postgres-server.js';
+import { idsTo } from '../support/ids.js';
 import { listed } from '../support/store-suite.js';
 import { beginTransaction, isWaiting } from './support/transaction.js';
 
 const UNCHANGED =
   /^Error: order 13: its status did not change; does a trigger or a policy of its table prevent that\?$/;
-const idsTo = (end: number) => Array.from({ length: end }, (_, id) => BigInt(id));
 
 describe('the statements of the order store in PostgreSQL', { skip: missingEngine }, async () => {
   const engine = await startEngine();

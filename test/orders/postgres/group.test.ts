@@ -4,8 +4,7 @@ import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { createPostgresOrderStore, type PostgresRow, type PostgresStatement } from 'store-orders/postgres';
 import { importRecords } from '../../../dist/orders/postgres/import.js';
-
-const idsTo = (end: number) => Array.from({ length: end }, (_, id) => BigInt(id));
+import { idsTo } from '../support/ids.js';
 
 /** Creates a pool whose queries the test resolves or rejects itself, and a store over this pool. */
 function heldPool() {

@@ -1,8 +1,6 @@
 import fc from 'fast-check';
 import type { OrderRecord } from 'store-orders';
-
-export const INT64_MIN = -(2n ** 63n);
-export const INT64_MAX = 2n ** 63n - 1n;
+import { INT64_MAX, INT64_MIN } from './ids.js';
 
 /** Ids at the limits of an int64, around zero, and around 2^53, where a double becomes inexact. */
 export const EDGE_IDS = [INT64_MIN, -1n, 0n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, INT64_MAX];

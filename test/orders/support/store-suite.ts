@@ -6,7 +6,8 @@ import { orderStoreSuite } from 'store-orders/testing';
 import { parseJson, serializeOrders } from '../../../dist/orders/json.js';
 import { toOrder, toOrderRecord } from '../../../dist/orders/record.js';
 import { temporaryFile } from '../../support/temporary-file.js';
-import { INT64_MAX, orderRecord } from './order-arbitrary.js';
+import { INT64_MAX } from './ids.js';
+import { orderRecord } from './order-arbitrary.js';
 
 /**
  * Defines the tests that every bundled store must pass: the exported suite, and tests of the

@@ -4,14 +4,13 @@ import { suite, type TestContext, test } from 'node:test';
 import type { Authenticate, OrderServiceOptions } from 'store-orders';
 import { nodeHandler } from 'store-orders/handler';
 import { serve } from '../../http/mounts/support/servers.js';
+import { CHUNKED, cancel, get } from '../../http/support/messages.js';
 import { exchange } from '../../http/support/raw-socket.js';
 import { authenticate, createShop, KEY, ORDERS } from '../../http/support/shop.js';
 import { fakeStore } from '../../support/fake-store.js';
 
-const LINES = (...lines: string[]) => `${lines.join('\r\n')}\r\n\r\n`;
-const AUTHORIZATION = KEY.join(': ');
-const DELETE = LINES(`DELETE ${ORDERS}/1 HTTP/1.1`, 'Host: a', AUTHORIZATION);
-const LAST = LINES(`DELETE ${ORDERS}/404 HTTP/1.1`, 'Host: a', AUTHORIZATION, 'Connection: close');
+const DELETE = cancel(1);
+const LAST = cancel(404, 'Connection: close');
 
 /** Sends bytes to a server. Returns the statuses of the responses, and the status of order 1 afterwards. */
 async function send(t: TestContext, pieces: readonly string[], options: Partial<OrderServiceOptions> = {}) {
@@ -21,10 +20,7 @@ async function send(t: TestContext, pieces: readonly string[], options: Partial<
   return { statuses: answers.map(({ status }) => status), order: store.get(1n)?.status };
 }
 
-const CHUNKED = 'Transfer-Encoding: chunked';
 const LENGTH = `Content-Length: ${DELETE.length}`;
-
-const get = (...fields: string[]) => LINES(`GET ${ORDERS} HTTP/1.1`, 'Host: a', AUTHORIZATION, ...fields);
 
 suite('a request that is hidden in another request is not executed', () => {
   const rows: [where: string, status: number, bytes: string][] = [
@@ -53,12 +49,12 @@ suite('a request that is hidden in another request is not executed', () => {
 
 test('pipelined requests are executed one after the other, even if the store is slow', async (t) => {
   let running = 0;
-  const cancel = async () => {
+  const cancelSlowly = async () => {
     running++;
     await new Promise(setImmediate);
     return running-- === 1 ? 'cancelled' : 'not_pending';
   };
-  const { statuses } = await send(t, [DELETE.repeat(5) + LAST], { store: fakeStore({ cancel }) });
+  const { statuses } = await send(t, [DELETE.repeat(5) + LAST], { store: fakeStore({ cancel: cancelSlowly }) });
   assert.deepEqual(statuses, [204, 204, 204, 204, 204, 204]);
 });
 

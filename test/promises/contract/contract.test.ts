@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { assertError } from '../../http/support/answer.js';
-import { createShop, INT64_MAX, INT64_MIN, KEY, ORDERS, order } from '../../http/support/shop.js';
+import { createShop, KEY, ORDERS, order } from '../../http/support/shop.js';
 import { openShop, WAYS } from '../../http/support/ways.js';
+import { INT64_MAX, INT64_MIN } from '../../orders/support/ids.js';
 
 /** The values of Authorization that lead to each error. `undefined` stands for a request without the field. */
 const UNAUTHORIZED = {

@@ -9,16 +9,17 @@ import { createPlan, type Order, perMinute } from 'store-orders';
 import { nodeHandler } from 'store-orders/handler';
 import { koaMiddleware } from 'store-orders/koa';
 import { SERVERS, serve } from '../../http/mounts/support/servers.js';
+import { createEndless, PAGE } from '../../http/support/endless.js';
+import { cancel, get } from '../../http/support/messages.js';
 import { open, readAll } from '../../http/support/raw-socket.js';
 import { onReplies } from '../../http/support/replies.js';
-import { bearer, createShop, KEY, ORDERS } from '../../http/support/shop.js';
+import { bearer, createShop, ORDERS } from '../../http/support/shop.js';
 import { fakeStore } from '../../support/fake-store.js';
 import { createDeferred, until } from '../../support/until.js';
 
 const PLENTY = createPlan({ name: 'plenty', policies: [perMinute(1e9)], ban: false });
-const cancel = (id: number) => `DELETE ${ORDERS}/${id} HTTP/1.1\r\nHost: a\r\n${KEY.join(': ')}\r\n\r\n`;
 
-const GET = `GET ${ORDERS} HTTP/1.1\r\nHost: a\r\n${KEY.join(': ')}\r\n\r\n`;
+const GET = get();
 
 /** One request in progress, and sixteen that wait. */
 const MOST = 17;
@@ -43,27 +44,13 @@ async function start(t: TestContext, mount: (typeof SERVERS)[keyof typeof SERVER
   return { port: await serve(t, server), cancelled, release, requests: () => requests, sockets };
 }
 
-/** Creates a service with an endless list, and counts how often it was started and ended. */
-function createEndless() {
-  const counts = { started: 0, ended: 0 };
-  async function* list() {
-    counts.started++;
-    try {
-      for (;;) yield `{"id":1,"shipDate":"${'x'.repeat(100_000)}"}`;
-    } finally {
-      counts.ended++;
-    }
-  }
-  return { service: createShop({ store: fakeStore({ list }) }).service, counts };
-}
-
 for (const [name, mount] of Object.entries(SERVERS)) {
   test(`${name}: seventeen pipelined requests get their responses in order, and no later one is parsed or carried out`, async (t) => {
     for (const isSlow of [true, false]) {
       const { port, cancelled, release, requests, sockets } = await start(t, mount);
       if (!isSlow) release();
       const ids = Array.from({ length: 1_000 }, (_, id) => id);
-      const received = readAll(open(port, ids.map(cancel).join('')));
+      const received = readAll(open(port, ids.map((id) => cancel(id)).join('')));
       await until(() => requests() === MOST);
       if (isSlow) assert.equal(sockets[0]?.bytesRead, 65_536, 'only the first piece is read');
       release();
@@ -78,7 +65,7 @@ for (const [name, mount] of Object.entries(SERVERS)) {
 
   const says = `${name}: if a client hangs up, the lists that it has pipelined end too, and none counts as failed`;
   test(says, { timeout: 60_000 }, async (t) => {
-    const { service, counts } = createEndless();
+    const { service, counts } = createEndless(PAGE);
     const errors = new Set<unknown>();
     t.after(onReplies(({ error }) => errors.add(error)));
     const server = await mount(service);
@@ -134,7 +121,7 @@ for (const [name, mount] of Object.entries(SERVERS)) {
 
 const late = 'koaMiddleware: pipelined lists end even if the host calls the service only after the client has hung up';
 test(late, { timeout: 60_000 }, async (t) => {
-  const { service, counts } = createEndless();
+  const { service, counts } = createEndless(PAGE);
   const { promise: passed, resolve: pass } = createDeferred();
   const destroyed: unknown[] = [];
   const app = new Koa().use((ctx, next) =>

@@ -2,14 +2,9 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { openSqliteDatabase, openSqliteOrderStore } from 'store-orders/sqlite';
+import { openSqliteOrderStore } from 'store-orders/sqlite';
+import { change } from '../support/change.js';
 import { issueKey, programIn, programWithOrders } from '../support/program.js';
-
-function change(file: string, sql: string): void {
-  const database = openSqliteDatabase(file);
-  database.exec(sql);
-  database.close();
-}
 
 test('db check reports the content and the settings of an undamaged file, and does not change the file', async () => {
   const { cwd, output, json } = await programWithOrders(3);

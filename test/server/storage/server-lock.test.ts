@@ -3,11 +3,11 @@ import fs, { mkdirSync, readdirSync, symlinkSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { openSqliteDatabase } from 'store-orders/sqlite';
 import { createFile } from '../../../dist/server/storage/created-file.js';
 import { lockForServer } from '../../../dist/server/storage/server-lock.js';
 import { openServerSqliteStorage, openSqliteStorage } from '../../../dist/server/storage/sqlite.js';
 import { temporaryFile } from '../../support/temporary-file.js';
+import { change } from '../support/change.js';
 import { programIn, startServer } from '../support/program.js';
 
 const ADVICE = 'stop it first, or name another file with --db';
@@ -126,9 +126,3 @@ test('no file is created in the place of one that was moved away from a running 
   assert.deepEqual(openServerSqliteStorage(file), { ok: false, message });
   unlock?.();
 });
-
-function change(file: string, sql: string): void {
-  const database = openSqliteDatabase(file);
-  database.exec(sql);
-  database.close();
-}
