@@ -19,7 +19,7 @@ export interface Metrics {
   count(message: ReplyMessage): void;
   /** Serialises the metrics in the text format of Prometheus. */
   serialize(): Promise<string>;
-  /** Reads the metrics for {@link createTotals} in another process. */
+  /** Reads the metrics for {@link addUp} in another process. */
   read(): Promise<Reading>;
 }
 
@@ -89,27 +89,7 @@ export function createMetrics(backends: Backends, limiterMode?: () => LimiterMod
   };
 }
 
-/** The sum of the metrics of several processes. */
-export interface Totals {
-  /** Replaces what is known of a process. */
-  set(processId: number, reading: Reading): void;
-  /** Keeps the counts of a process that has ended, so that no sum falls, and forgets the rest. */
-  end(processId: number): void;
-  serialize(): Promise<string>;
-}
-
-export function createTotals(): Totals {
-  const readings = new Map<number, Reading>();
-  let ended: Promise<Reading> = Promise.resolve([]);
-  return {
-    set: (processId, reading) => void readings.set(processId, reading),
-
-    end(processId) {
-      const counts = readings.get(processId)?.filter(({ type }) => ['counter', 'histogram'].includes(`${type}`)) ?? [];
-      readings.delete(processId);
-      ended = ended.then((before) => AggregatorRegistry.aggregate([before, counts]).getMetricsAsJSON());
-    },
-
-    serialize: async () => AggregatorRegistry.aggregate([...readings.values(), await ended]).metrics(),
-  };
+/** Adds up the metrics of several processes. */
+export function addUp(readings: readonly Reading[]) {
+  return AggregatorRegistry.aggregate([...readings]);
 }

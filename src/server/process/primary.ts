@@ -58,7 +58,7 @@ export async function runPrimary({ workers: count, host, metricsPort }: Settings
     const listening = await first.listening;
     const workers = [first, ...Array.from({ length: count - 1 }, (_, index) => start(index + 2))];
     await Promise.all(workers.map((worker) => worker.listening));
-    const metricsPage = metrics && (await listenForMetrics(collectMetrics(metrics.createTotals()), host, metricsPort));
+    const metricsPage = metrics && (await listenForMetrics(collectMetrics(metrics.addUp), host, metricsPort));
     const signal = firstSignal(killAll);
     for (const worker of workers) void keepRunning(worker);
     log.event('listening', { ...listening, metrics: metricsPage?.url, workers: count });

@@ -1,23 +1,30 @@
 import cluster, { type Worker } from 'node:cluster';
 import { EventEmitter, once } from 'node:events';
-import type { Totals } from '../metrics/metrics.js';
+import type { addUp, Reading } from '../metrics/metrics.js';
 import { isWorkerMessage } from './lifecycle.js';
 
 /** How long workers have to send their metrics. Then the last ones of a worker are used. */
 const PATIENCE_MS = 5_000;
 
-/** Returns a function that adds up the metrics of all workers, also of those that have ended. */
-export function collectMetrics(totals: Totals): () => Promise<string> {
+/**
+ * Returns a function that adds up the metrics of all workers. Of a worker that has ended, only the
+ * counts are kept, so that no sum falls. `sum` is {@link addUp}, whose module is loaded on demand.
+ */
+export function collectMetrics(sum: typeof addUp): () => Promise<string> {
+  const readings = new Map<number, Reading>();
+  let ended: Promise<Reading> = Promise.resolve([]);
   /** Has an event with the id of each worker that has sent its metrics or is gone. */
   const answers = new EventEmitter();
   cluster.on('message', ({ id }: Worker, message: unknown) => {
     if (!isWorkerMessage(message) || !('metrics' in message)) return;
-    totals.set(id, message.metrics);
+    readings.set(id, message.metrics);
     answers.emit(`${id}`);
   });
   // At `exit`, the last message of a worker can still be on its way, and would be counted twice.
   cluster.on('disconnect', ({ id }: Worker) => {
-    totals.end(id);
+    const counts = readings.get(id)?.filter(({ type }) => ['counter', 'histogram'].includes(`${type}`)) ?? [];
+    readings.delete(id);
+    ended = ended.then((before) => sum([before, counts]).getMetricsAsJSON());
     answers.emit(`${id}`);
   });
 
@@ -30,6 +37,6 @@ export function collectMetrics(totals: Totals): () => Promise<string> {
       await answer;
     });
     await Promise.allSettled(asked);
-    return totals.serialize();
+    return sum([...readings.values(), await ended]).metrics();
   };
 }
