@@ -61,7 +61,7 @@ const PARTS: readonly Part[] = [
   {
     name: 'stored-lists',
     packages: ['fastify', 'rate-limiter-flexible'],
-    missing: missingRedis || missingEngine || missingWrk,
+    missing: missingEngine || missingWrk,
     measure: async () => [await storedLists()],
   },
 ];

@@ -3,13 +3,13 @@ import { Redis } from 'ioredis';
 import pg from 'pg';
 import { RateLimiterRedis } from 'rate-limiter-flexible';
 import { announce } from '../announce.js';
-import { createUnion, limitFields } from './flexible-union.js';
+import { consume as consumeInMemory, createUnion, limitFields } from './flexible-union.js';
 import { keyIdOf, NOT_FOUND_BODY } from './usual-parts.js';
 
 // A Fastify server that does the job of store-orders, with PostgreSQL and Redis, but without this
 // package. Its queries are named, so that PostgreSQL plans each of them once per connection. The
 // class `RateLimiterUnion` of rate-limiter-flexible counts each request in a minute window and a
-// day window.
+// day window, in memory if there is no port of Redis.
 const [host = '', port = '', schema = ''] = process.argv.slice(2);
 const { INT8 } = pg.types.builtins;
 pg.types.setTypeParser(INT8, Number);
@@ -17,8 +17,11 @@ pg.types.setTypeParser(INT8, Number);
 // time of that process can be read only while the connection is open.
 const idleTimeoutMillis = 0;
 const pool = new pg.Pool({ host, user: 'postgres', max: 10, idleTimeoutMillis, options: `-c search_path=${schema}` });
-const storeClient = new Redis(Number(port), '127.0.0.1');
-const consume = createUnion((window) => new RateLimiterRedis({ ...window, storeClient }));
+function redisUnion() {
+  const storeClient = new Redis(Number(port), '127.0.0.1');
+  return createUnion((window) => new RateLimiterRedis({ ...window, storeClient }));
+}
+const consume = port === '' ? consumeInMemory : redisUnion();
 
 const LIST = {
   name: 'list',
