@@ -37,8 +37,12 @@ const listening = /"url":"(.+?)"/;
 while (!listening.test(readFileSync(output, 'utf8'))) await wait(20);
 const [, url = ''] = listening.exec(readFileSync(output, 'utf8')) ?? [];
 process.send?.({ url: new URL(url).origin, apiKey, pid: server.pid });
+// In the warm-up and in the measured second, a program cancels orders from the beginning of a half.
+// It does not get as far as `MOST_A_SECOND`.
+const MOST_A_SECOND = 50_000;
+const pendingIds = PENDING_IDS.filter((_, index) => index % (PENDING_IDS.length / 2) < MOST_A_SECOND);
 process.on('message', () => {
-  importOrders(PENDING_IDS.map((id) => ({ id, petId: 1, quantity: 1 })));
+  importOrders(pendingIds.map((id) => ({ id, petId: 1, quantity: 1 })));
   process.send?.('refilled');
 });
 
