@@ -6,14 +6,18 @@
 /** The largest integer of a structured field (RFC 9651 §3.3.1). */
 export const MAX_HEADER_INTEGER = 999_999_999_999_999;
 
-/** Throws unless `value` is an object with all `required` fields and no unknown ones. */
-export function checkFields(
+/**
+ * Throws unless `value` is an object with all `required` fields and no unknown ones. The lists must
+ * have every field of the interface, or the compiler names those that are missing.
+ */
+export function checkFields<T extends object, Name extends keyof T & string>(
   where: string,
-  value: unknown,
-  optional: readonly string[],
-  required: readonly string[] = [],
+  value: T,
+  optional: readonly Name[] &
+    ([Exclude<keyof T, Name>] extends [never] ? unknown : { missing: Exclude<keyof T, Name> }),
+  required: readonly Name[] = [],
 ): void {
-  const known = [...required, ...optional];
+  const known: readonly string[] = [...required, ...optional];
   checkObject(where, value, known);
   const unknown = Object.keys(value).find((name) => !known.includes(name));
   if (unknown !== undefined) {

@@ -1,4 +1,4 @@
-import { checkFields, checkFunction, checkMethods, checkOneOf } from '../check.js';
+import { checkFunction, checkMethods, checkOneOf } from '../check.js';
 import type { Decision, Plan, RateLimiter } from '../limits/index.js';
 import { createPlan, perMinute } from '../limits/index.js';
 import { peek } from '../limits/limiter.js';
@@ -203,14 +203,10 @@ function refusalOf({ allowed, verdict, retryAfterMs }: Decision): Outcome | unde
   return refusal(code, 'Retry-After', retryAfter(retryAfterMs));
 }
 
-const OPTION_NAMES = ['limiter', 'authenticate', 'authenticateKnown', 'addressPlan', 'draftFields'];
+export const ADMISSION_FIELDS = ['limiter', 'authenticate', 'authenticateKnown', 'addressPlan', 'draftFields'] as const;
 
-/**
- * Throws a TypeError or RangeError that names the invalid option. `others` are the names of further
- * allowed options.
- */
-export function checkAdmissionOptions(options: AdmissionOptions, others: readonly string[] = []): void {
-  checkFields('options', options, [...others, ...OPTION_NAMES]);
+/** Throws a TypeError or RangeError that names the invalid option. */
+export function checkAdmissionOptions(options: AdmissionOptions): void {
   const { limiter, authenticate, authenticateKnown, addressPlan, draftFields = true } = options;
   checkMethods('limiter', limiter, ['take']);
   checkFunction('authenticate', authenticate);

@@ -1,7 +1,7 @@
-import { checkMethods } from '../check.js';
+import { checkFields, checkMethods } from '../check.js';
 import { cancelOutcome } from '../orders/cancellation.js';
 import type { CancelOutcome, MaybePromise, OrderId, OrderStatus, OrderStore } from '../orders/index.js';
-import { type AdmissionOptions, checkAdmissionOptions, type Verdict } from './admission.js';
+import { ADMISSION_FIELDS, type AdmissionOptions, checkAdmissionOptions, type Verdict } from './admission.js';
 import type { ClientAddress } from './client-address.js';
 import { createFrontDoor, type FrontDoor } from './front-door.js';
 import { after, attempt, createHostPart, isPromise } from './host-call.js';
@@ -69,6 +69,7 @@ const OUTCOMES: Readonly<Record<CancelOutcome, Outcome>> = {
  * ```
  */
 export function createOrderService(options: OrderServiceOptions): OrderService {
+  checkFields('options', options, SERVICE_FIELDS);
   checkServiceOptions(options);
   return createServiceBehind(createFrontDoor(options), options);
 }
@@ -76,11 +77,13 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
 /** The options of a service that have no default. */
 const PARTS = ['store', 'limiter', 'authenticate'] as const satisfies readonly (keyof OrderServiceOptions)[];
 
-/** Throws as `createOrderService` does. `others` are the names of further allowed options. */
-export function checkServiceOptions(options: OrderServiceOptions, others: readonly string[] = []): void {
+export const SERVICE_FIELDS = [...ADMISSION_FIELDS, 'store', 'basePath'] as const;
+
+/** Throws as `createOrderService` does, except for unknown options. */
+export function checkServiceOptions(options: OrderServiceOptions): void {
   const missing = PARTS.filter((part) => options?.[part] === undefined);
   if (missing.length > 1) throw new TypeError(`options: ${missing.join(', ')}: missing`);
-  checkAdmissionOptions(options, ['store', 'basePath', ...others]);
+  checkAdmissionOptions(options);
   checkMethods('store', options.store, ['list', 'cancel']);
   if (options.basePath !== undefined) checkBasePath(options.basePath);
 }

@@ -107,8 +107,8 @@ const DEFAULT_BAN: BanPolicy = {
   forgetMs: DAY_MS,
 };
 
-const PLAN_FIELDS = ['name', 'policies', 'ban', 'partition'];
-const POLICY_FIELDS = ['name', 'quota', 'windowMs', 'refill', 'align'];
+const PLAN_FIELDS = ['name', 'policies', 'ban', 'partition'] as const;
+const POLICY_FIELDS = ['name', 'quota', 'windowMs', 'refill', 'align'] as const;
 // The list is complete, because the type of DEFAULT_BAN requires every field.
 const BAN_FIELDS = Object.keys(DEFAULT_BAN) as (keyof BanPolicy)[];
 
@@ -141,7 +141,7 @@ export function checkPlan(plan: Plan): Plan {
 }
 
 /** `checkFields`, which rejects unknown fields, or `checkPresent`, which rejects missing ones. */
-type CheckNames = (where: string, value: object, known: readonly string[]) => void;
+type CheckNames = typeof checkFields;
 
 /** Each policy makes every request take longer, and takes space in the header fields. */
 const MAX_POLICIES = 32;

@@ -57,8 +57,6 @@ export interface TestService {
   quota(apiKey: string): Decision;
 }
 
-const OPTION_NAMES = ['orders', 'plan', 'clock', 'basePath', 'addressPlan'];
-
 /**
  * Creates a service for one test. Throws a TypeError or RangeError that names the invalid option.
  * Its methods throw a RangeError for an API key that it has not issued.
@@ -72,7 +70,7 @@ const OPTION_NAMES = ['orders', 'plan', 'clock', 'basePath', 'addressPlan'];
  * ```
  */
 export function createTestService(options: TestServiceOptions = {}): TestService {
-  checkFields('options', options, OPTION_NAMES);
+  checkFields('options', options, ['orders', 'plan', 'clock', 'basePath', 'addressPlan']);
   const { orders = [], plan = PLANS.free, clock = createManualClock(), ...serviceOptions } = options;
   checkMethods('clock', clock, ['nowMs', 'utcOffsetMs', 'advance']);
   const limiter = createMemoryLimiter({ clock });

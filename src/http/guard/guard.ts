@@ -1,4 +1,5 @@
-import { type AdmissionOptions, checkAdmissionOptions, type Principal } from '../admission.js';
+import { checkFields } from '../../check.js';
+import { ADMISSION_FIELDS, type AdmissionOptions, checkAdmissionOptions, type Principal } from '../admission.js';
 import type { ClientAddress } from '../client-address.js';
 import { createFrontDoor } from '../front-door.js';
 import { after } from '../host-call.js';
@@ -29,6 +30,7 @@ export type GuardOutcome =
 
 /** Creates a guard. Throws a TypeError or RangeError that names an invalid option. */
 export function createGuard(options: AdmissionOptions): Guard {
+  checkFields('options', options, ADMISSION_FIELDS);
   checkAdmissionOptions(options);
   const door = createFrontDoor(options);
   return {

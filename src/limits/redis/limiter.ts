@@ -86,8 +86,6 @@ export interface RedisLimiterOptions {
   readonly clock?: Clock | undefined;
 }
 
-const OPTIONS = ['send', 'prefix', 'onBackendError', 'deadlineMs', 'refusalCacheMs', 'onMode', 'maxAddresses', 'clock'];
-
 /**
  * Creates a rate limiter whose keys are counted in a Redis or Valkey server. Keys of a plan with
  * `partition: 'address'` are client addresses. They are counted in this process's memory, because
@@ -95,7 +93,16 @@ const OPTIONS = ['send', 'prefix', 'onBackendError', 'deadlineMs', 'refusalCache
  * Throws a TypeError or RangeError that names the bad option.
  */
 export function createRedisLimiter(options: RedisLimiterOptions): RedisLimiter {
-  checkFields('options', options, OPTIONS);
+  checkFields('options', options, [
+    'prefix',
+    'onBackendError',
+    'deadlineMs',
+    'refusalCacheMs',
+    'onMode',
+    'maxAddresses',
+    'clock',
+    'send',
+  ]);
   const { send, prefix = 'store-orders:', onBackendError = 'local', deadlineMs = 250 } = options;
   const { refusalCacheMs = 1_000, onMode = () => {}, maxAddresses, clock } = options;
   checkFunction('send', send);

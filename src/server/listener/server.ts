@@ -1,13 +1,13 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Server as NetServer } from 'node:net';
-import { checkWholeNumber } from '../../check.js';
+import { checkFields, checkWholeNumber } from '../../check.js';
 import { createFrontDoor, type FrontDoor } from '../../http/front-door.js';
 import { forwardedAddress, nodeHandler, type OrderServiceOptions } from '../../http/index.js';
 import type { NodeRequest } from '../../http/mounts/node.js';
 import { makeLast } from '../../http/mounts/node-internals.js';
 import { createForwardedWarning } from '../../http/mounts/warnings.js';
 import { checkPublicUrl } from '../../http/route.js';
-import { checkServiceOptions, createServiceBehind } from '../../http/service.js';
+import { checkServiceOptions, createServiceBehind, SERVICE_FIELDS } from '../../http/service.js';
 import { readDocsFiles } from '../docs/files.js';
 import { connectionLimit } from './connection-limit.js';
 import { createConnections } from './connections.js';
@@ -81,7 +81,9 @@ const LINGER_MS = 500;
  * page. Throws a TypeError or RangeError that names an invalid option.
  */
 export function createOrderServer(options: OrderServerOptions): OrderServer {
-  checkServiceOptions(options, ['publicUrl', 'trustProxy', 'maxConnectionsPerAddress', 'corsOrigins', 'backends']);
+  const ownFields = ['publicUrl', 'trustProxy', 'maxConnectionsPerAddress', 'corsOrigins', 'backends'] as const;
+  checkFields('options', options, [...SERVICE_FIELDS, ...ownFields]);
+  checkServiceOptions(options);
   const { trustProxy = 0, maxConnectionsPerAddress = 0, backends = {}, corsOrigins = [] } = options;
   checkWholeNumber('maxConnectionsPerAddress', maxConnectionsPerAddress, 0);
   checkWholeNumber('trustProxy', trustProxy, 0);
