@@ -66,15 +66,13 @@ export function respondBeforeErrors(response: unknown): void {
   if (!(response instanceof ServerResponse)) return;
   const { socket } = response.req;
   // An emulation of node:http has no socket.
-  if (socket instanceof Socket) onClientError(socket, finishPending);
+  if (socket instanceof Socket) onClientError(socket, stopAndFinish);
 }
 
-function finishPending(socket: Socket): boolean {
-  const pending = responseInProgress(socket);
-  if (!socket.writable || pending === undefined || isContentAwaited(pending)) return false;
-  stopReading(socket);
-  closeAfterPending(socket, pending);
-  return true;
+function stopAndFinish(socket: Socket): boolean {
+  const isPending = finish(socket);
+  if (isPending) stopReading(socket);
+  return isPending;
 }
 
 /**
@@ -82,22 +80,24 @@ function finishPending(socket: Socket): boolean {
  * are none, sends a last response instead.
  */
 function answerAndClose(socket: Duplex, ask: () => Reply | Promise<Reply>): void {
+  if (finish(socket)) return;
   const close = () => void socket.destroy();
-  const write = (reply: Reply) => void socket.end(serializeReply(reply), 'latin1', close);
-  const response = responseInProgress(socket);
-  if (!socket.writable) close();
-  else if (response === undefined) after(ask(), write);
-  else if (!isContentAwaited(response)) closeAfterPending(socket, response);
-  else if (response.headersSent) close();
-  else after(ask(), write);
+  if (!socket.writable || responseInProgress(socket)?.headersSent) close();
+  else after(ask(), (reply) => void socket.end(serializeReply(reply), 'latin1', close));
 }
 
 /**
- * Reports whether a route of the host reads content that has not arrived: it could wait for the end
- * forever. This service never reads the content of a request.
+ * Closes the socket after its pending responses, and returns whether there are any. A route of the
+ * host that reads content which has not arrived could wait for its end forever, so its response does
+ * not count. This service never reads the content of a request.
  */
-function isContentAwaited({ req }: ServerResponse): boolean {
-  return !req.complete && req.readableFlowing !== null;
+function finish(socket: Duplex): boolean {
+  const response = responseInProgress(socket);
+  if (!socket.writable || response === undefined) return false;
+  const { complete, readableFlowing } = response.req;
+  if (!complete && readableFlowing !== null) return false;
+  closeAfterPending(socket, response);
+  return true;
 }
 
 /**
