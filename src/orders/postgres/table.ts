@@ -2,7 +2,7 @@ import { checkFields } from '../../check.js';
 import type { Schemas } from '../../databases/postgres/migration.js';
 import { ORDER_STATUSES, type OrderStatus } from '../cancellation.js';
 import { FIELD_NAMES, FIELDS, type MutableOrder, setField } from '../fields.js';
-import type { Order } from '../order.js';
+import { INT64_MIN, type Order } from '../order.js';
 import { CHECKED_SERIALIZERS, OWN_SERIALIZERS } from './fields.js';
 
 /**
@@ -140,7 +140,7 @@ export const ORDERS_SCHEMA: Schemas = {
   orders: [
     `CREATE TABLE store_orders (
       id bigint PRIMARY KEY, pet_id bigint, quantity bigint, ship_date text, complete boolean, status text NOT NULL);
-    CREATE SEQUENCE store_orders_revision MINVALUE 0;
+    CREATE SEQUENCE store_orders_revision MINVALUE ${INT64_MIN};
     GRANT SELECT ON SEQUENCE store_orders_revision TO PUBLIC;
     CREATE FUNCTION store_orders_changed() RETURNS trigger
       LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $changed$ BEGIN
@@ -150,7 +150,7 @@ export const ORDERS_SCHEMA: Schemas = {
         AND current_setting('store_orders.changed', true) IS DISTINCT FROM TG_RELID::text THEN
         PERFORM set_config('store_orders.changed', TG_RELID::text, true);
         PERFORM pg_advisory_xact_lock_shared(${WRITERS}::bigint << 32 | TG_RELID::bigint);
-        PERFORM setval(format('%I.store_orders_revision', TG_TABLE_SCHEMA), (random() * 9e18)::bigint);
+        PERFORM setval(format('%I.store_orders_revision', TG_TABLE_SCHEMA), hashtextextended(gen_random_uuid()::text, 0));
       END IF;
       RETURN NULL;
     END $changed$;
@@ -164,9 +164,12 @@ export const ORDERS_SCHEMA: Schemas = {
 /**
  * SQL that returns the revision of the own list. Reads the sequence before the locks: in the other
  * order, a transaction could begin to change the list between them, and be seen in neither. A crash
- * or a failover can lose a commit but not its number, so the start of the server is included.
+ * or a failover can lose a commit but not its number, and a dump can have the number of a commit
+ * that it lacks. So the revision includes the start of the server, the last reset of its statistics,
+ * which it loses when one of its processes crashes, and the file of the table.
  */
-const OWN_REVISION = `SELECT concat_ws(' ', extract(epoch FROM pg_postmaster_start_time()), (
+const OWN_REVISION = `SELECT concat_ws(' ', extract(epoch FROM pg_postmaster_start_time()),
+    extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()), pg_relation_filenode('store_orders'), (
     SELECT concat_ws(' ', last_value, string_agg(virtualtransaction, ' ' ORDER BY virtualtransaction))
     FROM pg_locks WHERE locktype = 'advisory' AND classid = ${WRITERS} AND objid = 'store_orders'::regclass
       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())))

@@ -198,6 +198,51 @@ describe('the revision of the orders in PostgreSQL', { skip: missingEngine }, as
     assert.notEqual(await versionOf(), restored);
   });
 
+  test('is another one after each run of a script that seeds the random numbers', async (t) => {
+    const { pool, store, later, versionOf } = await open(t);
+    const versions: unknown[] = [];
+    for (const id of [3, 4, 5]) {
+      const insert = `DELETE FROM store_orders; INSERT INTO store_orders (id, status) VALUES (${id}, 'x')`;
+      await pool.query(`SELECT setseed(0.5); BEGIN; ${insert}; COMMIT`);
+      later();
+      versions.push(await versionOf());
+      assert.deepEqual(await listed(store), [{ id: BigInt(id) }]);
+    }
+    assert.equal(new Set(versions).size, 3);
+  });
+
+  test('is another one after the restore of a dump that lacks a change which was in flight', async (t) => {
+    const { pool, store, schema, later, versionOf } = await open(t);
+    const end = await beginTransaction(pool, "INSERT INTO store_orders (id, status) VALUES (3, 'x')");
+    const dump = await dumpDatabase(engine.url, '--schema', schema);
+    await end();
+    const before = await versionOf();
+    assert.equal((await listed(store)).length, 3);
+    await engine.pool({ options: '' }).query(`BEGIN; DROP SCHEMA ${schema} CASCADE; ${dump}; COMMIT`);
+    later();
+    assert.equal((await listed(store)).length, 2);
+    assert.notEqual(await versionOf(), before);
+  });
+
+  test('is another one after a crash that has lost a commit, but not its number', async () => {
+    const fragile = await startEngine();
+    const pool = fragile.pool();
+    const store = createPostgresOrderStore(pool);
+    await store.migrate();
+    const { rows } = await pool.query("SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'");
+    // While it is stopped, only a commit that waits for the disk writes to it.
+    process.kill(rows[0].pid, 'SIGSTOP');
+    const insert = "INSERT INTO store_orders (id, status) VALUES (1, 'x')";
+    const end = await beginTransaction(pool, `SET LOCAL synchronous_commit = off; ${insert}`);
+    await pool.query('CREATE TABLE written_with_all_before_it ()');
+    await end();
+    const { version } = await store.list();
+    assert.equal((await listed(store)).length, 1);
+    process.kill(rows[0].pid, 'SIGKILL');
+    await until(async () => (await listed(store).catch(() => undefined))?.length === 0, 60_000);
+    assert.notEqual((await store.list()).version, version);
+  });
+
   test('of a subscriber of logical replication changes by the trigger that README.md names', async (t) => {
     const admin = engine.pool({ options: '' });
     for (const database of ['publisher', 'subscriber']) await admin.query(`CREATE DATABASE ${database}`);

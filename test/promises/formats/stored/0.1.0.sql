@@ -19,7 +19,7 @@ CREATE FUNCTION public.store_orders_changed() RETURNS trigger
         AND current_setting('store_orders.changed', true) IS DISTINCT FROM TG_RELID::text THEN
         PERFORM set_config('store_orders.changed', TG_RELID::text, true);
         PERFORM pg_advisory_xact_lock_shared(1145292107::bigint << 32 | TG_RELID::bigint);
-        PERFORM setval(format('%I.store_orders_revision', TG_TABLE_SCHEMA), (random() * 9e18)::bigint);
+        PERFORM setval(format('%I.store_orders_revision', TG_TABLE_SCHEMA), hashtextextended(gen_random_uuid()::text, 0));
       END IF;
       RETURN NULL;
     END $$;
@@ -54,9 +54,9 @@ ALTER TABLE public.store_orders_keys ALTER COLUMN seq ADD GENERATED ALWAYS AS ID
     CACHE 1
 );
 CREATE SEQUENCE public.store_orders_revision
-    START WITH 0
+    START WITH -9223372036854775808
     INCREMENT BY 1
-    MINVALUE 0
+    MINVALUE -9223372036854775808
     NO MAXVALUE
     CACHE 1;
 CREATE TABLE public.store_orders_versions (
