@@ -155,7 +155,7 @@ export const ORDERS_SCHEMA: Schemas = {
       RETURN NULL;
     END $changed$;
     CREATE TRIGGER store_orders_changed
-      AFTER INSERT OR DELETE OR TRUNCATE OR UPDATE OF ${FIELD_NAMES.map((name) => FIELDS[name].column).join(', ')}
+      AFTER INSERT OR DELETE OR TRUNCATE OR UPDATE OF id, pet_id, quantity, ship_date, complete
       ON store_orders FOR EACH STATEMENT EXECUTE FUNCTION store_orders_changed();
     ALTER TABLE store_orders ENABLE ALWAYS TRIGGER store_orders_changed`,
   ],
