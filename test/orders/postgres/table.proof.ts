@@ -167,6 +167,10 @@ for (const [table, message] of [
     { table: 'a', columns: COLUMNS, statuses: { pending: 'cancelled' } },
     "statuses.cancelled: 'cancelled' already stands for pending",
   ],
+  [
+    { table: 'a', columns: COLUMNS, statuses: { pending: ['new', 'new'] } },
+    "statuses.pending: 'new' already stands for pending",
+  ],
 ] as const) {
   test(`createMappedOrderStore throws at once: ${message}`, () => {
     const pool = { query: async () => ({ rows: [] }) };

@@ -181,11 +181,11 @@ test('a server that trusts no proxy warns once about X-Forwarded-For; a server t
   process.on('warning', onWarning);
   t.after(() => process.off('warning', onWarning));
   const headers = { 'X-Forwarded-For': '198.51.100.7' };
-  for (const trustProxy of [1, 0, 0]) {
+  for (const trustProxy of [1, 0, undefined]) {
     const { origin } = await listen(t, { trustProxy });
     for (const init of [{ headers }, { headers }, {}]) await fetch(`${origin}/v1/store/orders`, init);
-    assert.equal(warnings.length, 1 - trustProxy, `trustProxy: ${trustProxy}`);
-    if (trustProxy === 0) {
+    assert.equal(warnings.length, trustProxy === 1 ? 0 : 1, `trustProxy: ${trustProxy}`);
+    if (trustProxy !== 1) {
       assert.equal(
         warnings.pop(),
         'StoreOrdersWarning: A request has the field X-Forwarded-For, which is ignored because no proxy is trusted. ' +

@@ -70,6 +70,14 @@ test('on a terminal, a line has the time of day, the event and its fields', () =
   );
 });
 
+test('the line of an event has the number of the worker that wrote it', () => {
+  const stream = slowStream();
+  const log = createLog(stream, false, 2);
+  log.event('listening');
+  log.flush();
+  assert.equal(stream.lines()[0].worker, 2);
+});
+
 test('whatever a client sends, its log line is ASCII JSON, and the duration is exact to the microsecond', () => {
   const hostile = ['"', '\\', '\n', '\u0000', '\u007f', 'é', '\u2028', '😀', '{"a":1}', '/plain', ''];
   for (const path of hostile) {

@@ -86,5 +86,22 @@ export function testKeyRing(name: string, prepare: (t: TestContext) => OpenRing 
       assert.equal(await ring.rotate(issued.id), 'already_revoked');
       assert.equal(await ring.rotate('key_absent'), 'not_found');
     });
+
+    test('rotating a key leaves the secrets of other keys as they are', async (t) => {
+      const open = await prepare(t);
+      const ring = await open();
+      const keys = new Map<string, string>();
+      for (let n = 0; n < 2; n++) {
+        const { id, key } = await ring.create({ name: 'free' });
+        keys.set(id, key);
+      }
+      for (const id of [...keys.keys()]) {
+        const rotated = await ring.rotate(id);
+        assert.ok(typeof rotated === 'object');
+        keys.set(id, rotated.key);
+        const other = await open();
+        for (const [owner, key] of keys) assert.equal((await other.authenticate(key))?.id, owner);
+      }
+    });
   });
 }
