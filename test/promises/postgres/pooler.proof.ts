@@ -7,6 +7,7 @@ import { openPostgresStorage } from '../../../dist/server/storage/postgres.js';
 import { createDatabase } from '../../databases/postgres/support/database.js';
 import { listed } from '../../orders/support/store-suite.js';
 import { missingEngine, startEngine } from '../../support/postgres-server.js';
+import { until } from '../../support/until.js';
 import { missingPooler, startPooler } from './support/pooler.js';
 
 const CONNECTIONS = 16;
@@ -55,6 +56,8 @@ describe('behind pgbouncer in transaction mode', { skip: missingEngine || missin
     assert.ok(opened.ok, JSON.stringify(opened));
     const { storage } = opened;
     t.after(storage.close);
+    // Node.js emits a warning in a later turn of the event loop.
+    await until(() => warnings.length > 0);
     const [warning = '', ...others] = warnings;
     assert.ok(warning.startsWith(`${storage.name} refuses the startup parameter statement_timeout`), warning);
     assert.deepEqual(others, []);
