@@ -198,20 +198,20 @@ const MAX_STRIKES = 1_000;
 
 function completeBan(where: string, options: BanOptions, checkNames: CheckNames): BanPolicy {
   checkNames(where, options, BAN_FIELDS);
-  function numberOf(field: keyof BanPolicy, min: number, max?: number): number {
+  function checkField(field: keyof BanPolicy, min: number, max?: number): number {
     const { [field]: value = DEFAULT_BAN[field] } = options;
     checkWholeNumber(`${where}.${field}`, value, min, max);
     return value;
   }
-  const baseMs = numberOf('baseMs', 1);
+  const baseMs = checkField('baseMs', 1);
   return Object.freeze({
-    after: numberOf('after', 1, MAX_STRIKES),
-    withinMs: numberOf('withinMs', 1),
-    graceMs: numberOf('graceMs', 0),
+    after: checkField('after', 1, MAX_STRIKES),
+    withinMs: checkField('withinMs', 1),
+    graceMs: checkField('graceMs', 0),
     baseMs,
-    factor: numberOf('factor', 1),
-    maxMs: numberOf('maxMs', baseMs),
-    forgetMs: numberOf('forgetMs', 0),
+    factor: checkField('factor', 1),
+    maxMs: checkField('maxMs', baseMs),
+    forgetMs: checkField('forgetMs', 0),
   });
 }
 

@@ -175,7 +175,7 @@ class JsonReader {
   #scalar(): unknown {
     const literal = this.#match(LITERAL);
     if (literal !== undefined) return JSON.parse(literal);
-    return numberOf(this.#match(NUMBER) ?? this.#fail('expected a value'));
+    return parseNumber(this.#match(NUMBER) ?? this.#fail('expected a value'));
   }
 
   #match(pattern: RegExp): string | undefined {
@@ -207,7 +207,7 @@ const NUMBER_PARTS = /^(-?[0-9]+)(?:\.([0-9]+))?(?:[eE](.+))?$/;
 const MAX_SHIFT = 400;
 
 /** Returns an integer exactly, however it is written. Returns NaN instead of a rounded integer. */
-function numberOf(text: string): bigint | number {
+function parseNumber(text: string): bigint | number {
   const [, whole = '', fraction = '', exponent = '0'] = NUMBER_PARTS.exec(text) ?? [];
   const shift = Number(exponent) - fraction.length;
   if (Math.abs(shift) <= MAX_SHIFT) {

@@ -17,8 +17,8 @@ export function readKeyRecord(row: Readonly<Record<string, unknown>>): KeyRecord
   const { id, name, created_at: createdAt, revoked_at: revokedAt, expires_at: expiresAt } = row;
   const plan = parseKeyPlan({
     name: String(row['plan']),
-    perMinute: numberOf(row['per_minute']),
-    perDay: numberOf(row['per_day']),
+    perMinute: parseQuota(row['per_minute']),
+    perDay: parseQuota(row['per_day']),
   });
   if ('mistake' in plan) throw new Error(`the key ${id} is stored with an invalid plan: ${plan.mistake}`);
   return {
@@ -31,6 +31,6 @@ export function readKeyRecord(row: Readonly<Record<string, unknown>>): KeyRecord
   };
 }
 
-function numberOf(value: unknown): number | undefined {
+function parseQuota(value: unknown): number | undefined {
   return value === null ? undefined : Number(value);
 }

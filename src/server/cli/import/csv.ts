@@ -16,19 +16,19 @@ export function serializeCsvRow(record: OrderRecord): string {
  * {@link ImportMistake}.
  */
 export function createCsvReader(): (text: string, line: number) => Readonly<Record<string, unknown>> | undefined {
-  let names: readonly string[] | undefined;
+  let columns: readonly string[] | undefined;
   return (text, line) => {
     const cells = cellsOf(text.endsWith('\r') ? text.slice(0, -1) : text, line);
-    if (names === undefined) {
+    if (columns === undefined) {
       checkColumns(cells, line);
-      names = cells;
+      columns = cells;
       return undefined;
     }
-    if (cells.length !== names.length) {
-      throw new ImportMistake(line, `expected ${names.length} cells as in the first line, but found ${cells.length}`);
+    if (cells.length !== columns.length) {
+      throw new ImportMistake(line, `expected ${columns.length} cells as in the first line, but found ${cells.length}`);
     }
     const value: Record<string, unknown> = {};
-    for (const [i, name] of names.entries()) if (cells[i]) value[name] = fieldOf(name, cells[i]);
+    for (const [i, column] of columns.entries()) if (cells[i]) value[column] = fieldOf(column, cells[i]);
     return value;
   };
 }

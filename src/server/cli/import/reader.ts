@@ -51,7 +51,7 @@ export async function* readOrders(
     }
     yield batch;
   }
-  if (first === undefined) throw new ImportMistake(1, format === 'csv' ? NO_HEAD : NO_ORDERS);
+  if (first === undefined) throw new ImportMistake(1, format === 'csv' ? NO_COLUMNS : NO_ORDERS);
   if (array !== undefined) yield* readArray(array, first, known);
 }
 
@@ -66,7 +66,7 @@ function toImported(value: unknown, line: number, statuses: readonly string[]): 
 }
 
 const NO_ORDERS = 'the file is empty; write [] for an empty list';
-const NO_HEAD = `the first line must name the columns, such as ${CSV_HEAD}`;
+const NO_COLUMNS = `the first line must name the columns, such as ${CSV_HEAD}`;
 
 /**
  * Matches an object with a member that a double might not hold exactly: an integer of more than 15
