@@ -16,7 +16,9 @@ export interface RequestedPlan {
   readonly perDay?: number | undefined;
 }
 
-export const FIXED_PLANS: readonly FixedPlanName[] = ['free', 'pro', 'business'];
+const isFixedPlan = (name: string): name is FixedPlanName => Object.hasOwn(PLANS, name);
+
+export const FIXED_PLANS: readonly FixedPlanName[] = Object.keys(PLANS).filter(isFixedPlan);
 
 /**
  * Checks a plan (specification, part 8). Enterprise must have a quota per minute, a quota per day
