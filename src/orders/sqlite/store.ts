@@ -37,9 +37,10 @@ export interface SqliteOrderStore extends OwnedOrderStore {
 /**
  * Creates an order store over an open handle of node:sqlite, better-sqlite3 or libsql. The caller
  * closes the handle. The file must be new or created by this store. Sets WAL and
- * `synchronous=FULL`, and throws if SQLite rejects either. Also throws if the file belongs to
- * another program, or if its tables have a newer version. Sets `busy_timeout=0`, because the store
- * waits for other processes' locks itself, without blocking the event loop.
+ * `synchronous=FULL`, and throws if SQLite rejects either, unless the database is in memory, which
+ * has nothing to lose. Also throws if the file belongs to another program, or if its tables have a
+ * newer version. Sets `busy_timeout=0`, because the store waits for other processes' locks itself,
+ * without blocking the event loop.
  *
  * All statements run on the caller's thread, so each commit blocks the event loop during its fsync.
  */

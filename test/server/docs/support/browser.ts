@@ -23,10 +23,6 @@ export interface Page {
   on(event: 'console', listener: (message: { type(): string; text(): string }) => void): void;
   on(event: 'pageerror', listener: (error: Error) => void): void;
   on(event: 'request', listener: (request: { url(): string }) => void): void;
-  screenshot(options: {
-    readonly path: string;
-    readonly clip: { readonly x: number; readonly y: number; readonly width: number; readonly height: number };
-  }): Promise<unknown>;
   readonly keyboard: { press(key: string): Promise<void>; type(text: string): Promise<void> };
   readonly clock: { install(): Promise<void>; runFor(ms: number): Promise<void> };
 }
