@@ -60,6 +60,22 @@ test('after the writing thread has failed or ended, a probe tries to write', asy
   assert.deepEqual(published, [{ writes: 1 }], 'the put');
 });
 
+test('a call that is rejected before it is sent, because its thread has ended, starts no other thread', async (t) => {
+  const threads: Worker[] = [];
+  watchThreads(t, (thread) => threads.push(thread));
+  const store = openSqliteOrderStore(temporaryFile());
+  t.after(() => store.close());
+  await store.put([{ id: 1 }]);
+  const writer = threads.at(-1);
+  const rejected = assert.rejects(store.cancel(1n), /its worker thread ended$/);
+  writer?.emit('exit', 0);
+  await rejected;
+  await nextTurn();
+  await writer?.terminate();
+  assert.equal(threads.length, 2);
+  assert.equal((await store.get(1n))?.status, 'pending');
+});
+
 test('a list whose thread ends fails with its next page, and the next list is read by a new thread', async (t) => {
   const threads: Worker[] = [];
   watchThreads(t, (thread) => threads.push(thread));
