@@ -16,6 +16,7 @@ import { cancelsOverHttp } from './orders/cancels.js';
 import { cancelsInProcess } from './orders/cancels-in-process.js';
 import { imports, missingSqlite3 } from './orders/import.js';
 import { postgres } from './orders/postgres.js';
+import { writers } from './orders/writers.js';
 import { isQuick } from './processes/pace.js';
 import { draw } from './report/chart.js';
 import { machine } from './report/machine.js';
@@ -52,6 +53,7 @@ const PARTS: readonly Part[] = [
   { name: 'lists', measure: async () => [await longLists(), await besideLists()] },
   { name: 'redis', packages: ['rate-limiter-flexible'], missing: missingRedis, measure: async () => [await redis()] },
   { name: 'postgres', missing: missingEngine, measure: postgres },
+  { name: 'writers', missing: missingEngine, measure: async () => [await writers()] },
   {
     name: 'shared',
     packages: ['fastify', 'rate-limiter-flexible'],

@@ -8,7 +8,7 @@ export interface KeyRecord {
   /** The time of issue, in the format of RFC 3339. */
   readonly createdAt: string;
   readonly revokedAt?: string;
-  /** From this time on, in the same format, the key is refused. Absent if it never expires. */
+  /** At most a second after this time, in the same format, the key is refused. Absent if it never expires. */
   readonly expiresAt?: string;
 }
 
