@@ -23,7 +23,7 @@ interface SharedList {
  *
  * Pages are read one version at a time. While one is read, one further reading waits for it, on
  * behalf of all newer versions. So however often the list changes, there are at most two versions in
- * memory, besides those that are still being sent.
+ * memory, and those that are still being sent.
  */
 export function createListRepresenter(): (listed: ListedOrders, request: ListRequest) => MaybePromise<Outcome> {
   /** Reading pages can fail although `store.list` has not. */
