@@ -12,7 +12,9 @@ import { cannotTrace } from './support/system-calls.js';
 
 const DATABASE = 'store-orders.db';
 const CANCELS = 92;
-const REFUSED = [503, 'service_unavailable', '1'];
+const REFUSED = [503, 'service_unavailable'];
+/** The wait grows while cancels go on failing, but no proof lasts for half a minute. */
+const WAIT_S = /^(?:[1-9]|[12][0-9])$/;
 
 describe('a server whose system calls fail', { skip: cannotTrace() }, () => {
   let orders: OrderFile;
@@ -64,8 +66,12 @@ describe('a server whose system calls fail', { skip: cannotTrace() }, () => {
     async function cancel(group: readonly bigint[]): Promise<void> {
       const answers = await Promise.all(group.map((id, index) => clients[index]?.cancel(id) ?? assert.fail()));
       for (const [index, { status, headers, body }] of answers.entries()) {
-        if (status === 204) promised.add(group[index] ?? 0n);
-        else assert.deepEqual([status, JSON.parse(body).code, headers['retry-after']], REFUSED);
+        if (status === 204) {
+          promised.add(group[index] ?? 0n);
+          continue;
+        }
+        assert.deepEqual([status, JSON.parse(body).code], REFUSED);
+        assert.match(`${headers['retry-after']}`, WAIT_S);
       }
     }
 
