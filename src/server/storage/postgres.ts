@@ -75,7 +75,7 @@ async function whileConnected(client: Client, work: () => Promise<void>): Promis
 
 /**
  * Returns the options that limit the time of a statement. A pooler can refuse a connection that sets
- * a `statement_timeout`. Behind it, only the driver limits the time, and a warning says so.
+ * a `statement_timeout`. Behind it, only the driver limits the time. A warning reports this.
  */
 async function limitStatements(driver: Driver, config: ClientConfig, name: string): Promise<ClientConfig> {
   const limits = { statement_timeout: STATEMENT_MS, query_timeout: REPLY_MS };

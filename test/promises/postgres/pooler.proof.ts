@@ -50,7 +50,7 @@ describe('behind pgbouncer in transaction mode', { skip: missingEngine || missin
     assert.match(warnings[0] ?? '', LOST);
   });
 
-  test('the storage of a server opens without a statement_timeout, and says so; keys, imports and exports work', async (t) => {
+  test('the storage of a server opens without a statement_timeout, and warns; keys, imports and exports work', async (t) => {
     const warnings = watchWarnings(t);
     const opened = await openPostgresStorage(await newUrl(), { isServer: true });
     assert.ok(opened.ok, JSON.stringify(opened));
