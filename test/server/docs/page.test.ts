@@ -41,7 +41,9 @@ test('the server and the command "openapi" return the same OpenAPI document for 
   assert.equal(JSON.parse(expected).servers[0].url, `${publicUrl}${basePath}`);
   const page = await (await fetch(`${origin}/docs`)).text();
   assert.match(page, /data-base-path="\/orders\/v1"/);
-  assert.equal(page.match(/<span data-fill="base">https:\/\/shop\.example\/shop\/orders\/v1<\/span>/g)?.length, 6);
+  const samples = expected.match(/"lang":/g)?.length;
+  const filled = page.match(/<span data-fill="base">https:\/\/shop\.example\/shop\/orders\/v1<\/span>/g);
+  assert.equal(filled?.length, samples);
   assert.doesNotMatch(page, /127\.0\.0\.1/);
 
   const { output, misuse } = programIn();

@@ -2,12 +2,7 @@ import { type ErrorCode, PLANS, type Principal } from 'store-orders';
 import { type Answer, createAnswer } from '../../support/answer.js';
 import { authenticate, bearer, createShop, KEY, ORDERS, order, type Shop } from '../../support/shop.js';
 import { asking } from '../../support/ways.js';
-import type { Operation } from './validate.js';
-
-const REQUESTS: Readonly<Record<Operation, readonly [method: string, target: string]>> = {
-  listOrders: ['GET', ORDERS],
-  cancelOrder: ['DELETE', order(1)],
-};
+import { document, operationOf } from './validate.js';
 
 type Fields = readonly (readonly [string, string])[];
 
@@ -18,8 +13,9 @@ interface Asking {
   askOther(method: string, target: string): Promise<Answer>;
 }
 
-export function askingFor(operation: Operation, shop: Shop): Asking {
-  const [method, usual] = REQUESTS[operation];
+export function askingFor(operation: string, shop: Shop): Asking {
+  const { method, path } = operationOf(operation);
+  const usual = `${document.servers[0]?.url}${path.replace('{orderId}', '1')}`;
   const requestId: readonly [string, string] = ['X-Request-Id', 'c0ffee00-1bad-4dea-8bee-5e1ec7ed1dea'];
   const ask = asking(shop.service);
   return {
@@ -75,7 +71,7 @@ export const PROVOCATIONS: Readonly<Record<ErrorCode, (asking: Asking) => Promis
   },
 };
 
-export async function provoke(operation: Operation, code: ErrorCode): Promise<Answer> {
+export async function provoke(operation: string, code: ErrorCode): Promise<Answer> {
   const shop = createShop({ authenticate: (apiKey) => (apiKey === 'broken-key' ? BROKEN : authenticate(apiKey)) });
   return PROVOCATIONS[code](askingFor(operation, shop));
 }
