@@ -6,13 +6,18 @@ import { escapeNonAscii } from '../../orders/json.js';
  * Reports what the program does. An event is a few words, with fields for the details. Neither the
  * words nor the fields ever contain an API key.
  */
-export interface Log {
+export interface EventLog {
   event(event: string, fields?: LogFields): void;
   error(event: string, fields?: LogFields): void;
+}
+
+export interface Log extends EventLog {
   /** Logs a reply, at the level `error` if the message has an error, otherwise `info`. */
   request(message: ReplyMessage): void;
   /** Begins to write the lines that wait. */
   flush(): void;
+  /** The number of lines dropped since the start, because the log was not read in time. */
+  readonly dropped: number;
 }
 
 export type LogFields = Readonly<Record<string, string | number | undefined>>;
@@ -63,6 +68,7 @@ export function createLog(stream: LogStream, isReadable: boolean, worker?: numbe
   let isWriting = false;
   let flushTimer: NodeJS.Timeout | undefined;
   let dropped = 0;
+  let reported = 0;
   let time = { ms: 0, text: '' };
 
   /** Returns the time as text. Many lines share a millisecond. */
@@ -103,9 +109,9 @@ export function createLog(stream: LogStream, isReadable: boolean, worker?: numbe
       isWriting = false;
       writeSoon();
     });
-    if (dropped > 0) {
-      const lines = dropped;
-      dropped = 0;
+    if (dropped > reported) {
+      const lines = dropped - reported;
+      reported = dropped;
       addEvent('error', 'log lines dropped because the log was not read in time', { lines });
     }
   }
@@ -138,6 +144,9 @@ export function createLog(stream: LogStream, isReadable: boolean, worker?: numbe
       add(entry);
     },
     flush,
+    get dropped() {
+      return dropped;
+    },
   };
 }
 

@@ -5,6 +5,7 @@ import type { ReplyMessage } from '../../http/index.js';
 import { OPERATION_NAMES } from '../../http/operations.js';
 import type { LimiterMode } from '../../limits/redis/limiter.js';
 import { BACKEND_STATES, type Backends, stateOf } from '../listener/health.js';
+import type { Log } from '../log/log.js';
 
 const MODES: readonly LimiterMode[] = ['shared', 'local', 'open', 'closed'];
 const WRITE_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256];
@@ -31,7 +32,7 @@ export type Reading = Awaited<ReturnType<typeof register.getMetricsAsJSON>>;
  * absent if quotas are counted in this process. No label contains text of a request, so clients
  * cannot create an unlimited number of time series.
  */
-export function createMetrics(backends: Backends, limiterMode?: () => LimiterMode): Metrics {
+export function createMetrics(backends: Backends, log: Pick<Log, 'dropped'>, limiterMode?: () => LimiterMode): Metrics {
   collectDefaultMetrics();
   const metric = (name: string, help: string, labelNames: string[] = []) => {
     return { name: `store_orders_${name}`, help, labelNames };
@@ -60,6 +61,13 @@ export function createMetrics(backends: Backends, limiterMode?: () => LimiterMod
         const current = await stateOf(check);
         for (const state of BACKEND_STATES) this.set({ backend, state }, Number(state === current));
       }
+    },
+  });
+  new Counter({
+    ...metric('log_lines_dropped_total', 'Log lines that were dropped because the log was not read in time.'),
+    collect() {
+      this.reset();
+      this.inc(log.dropped);
     },
   });
   if (limiterMode !== undefined) {

@@ -35,7 +35,7 @@ export async function runServer(
     const quotaBackend = await openQuotaBackend(settings.redisUrl, storage.quotas, log);
     cleanUps.push(quotaBackend.close);
     const backends = { database: storage.state, quotas: quotaBackend.state };
-    const metrics = metricsModule?.createMetrics(backends, quotaBackend.mode);
+    const metrics = metricsModule?.createMetrics(backends, log, quotaBackend.mode);
 
     const options = {
       store: storage.orders,

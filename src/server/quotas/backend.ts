@@ -4,7 +4,7 @@ import type { LimiterMode } from '../../limits/redis/limiter.js';
 import { messageOf } from '../../message-of.js';
 import type { RedisAddress } from '../config/urls.js';
 import type { BackendState } from '../listener/health.js';
-import type { Log } from '../log/log.js';
+import type { EventLog } from '../log/log.js';
 import { requireTable, withSavedQuotas } from './saved-quotas.js';
 import type { SavedQuotas } from './table.js';
 
@@ -25,7 +25,7 @@ interface QuotaBackend {
 export function openQuotaBackend(
   address: RedisAddress | undefined,
   quotas: SavedQuotas | undefined,
-  log: Log,
+  log: EventLog,
 ): Promise<QuotaBackend> {
   return address === undefined ? countInMemory(quotas, log) : countInRedis(address, log);
 }
@@ -36,7 +36,7 @@ const SAVE_EVERY_MS = 500;
  * Counts in this process and saves the counts to the storage, so that a restart does not refill a
  * quota.
  */
-async function countInMemory(quotas: SavedQuotas | undefined, log: Log): Promise<QuotaBackend> {
+async function countInMemory(quotas: SavedQuotas | undefined, log: EventLog): Promise<QuotaBackend> {
   const limiter = await withSavedQuotas(createStatefulLimiter(), requireTable(quotas));
   /** Why the last save failed, if it did. The same failure is logged once. */
   let failure: string | undefined;
@@ -65,7 +65,7 @@ async function countInMemory(quotas: SavedQuotas | undefined, log: Log): Promise
  * Counts in Redis, together with all other servers. While Redis fails, even at the start, counts in
  * this process only.
  */
-async function countInRedis(address: RedisAddress, log: Log): Promise<QuotaBackend> {
+async function countInRedis(address: RedisAddress, log: EventLog): Promise<QuotaBackend> {
   // These modules are imported here, so that a server that counts in memory starts sooner.
   const [{ createRedisLimiter }, { connectRedis }] = await Promise.all([
     import('../../limits/redis/limiter.js'),

@@ -44,7 +44,7 @@ test('lines are written together within 10 ms, in pieces of whole lines that a p
   }
 });
 
-test('log lines that nobody reads are kept up to a limit, and one line reports how many more were dropped', () => {
+test('log lines that nobody reads are kept up to a limit, and one line and `dropped` report how many more were dropped', () => {
   const stream = slowStream();
   const log = createLog(stream, false);
   for (let n = 0; n < 20_001; n++) log.event('x'.repeat(1_000));
@@ -56,6 +56,7 @@ test('log lines that nobody reads are kept up to a limit, and one line reports h
     events.slice(kept).map(({ level, event, lines }) => [level, event, lines]),
     [['error', 'log lines dropped because the log was not read in time', 20_001 - kept]],
   );
+  assert.equal(log.dropped, 20_001 - kept);
 });
 
 test('on a terminal, a line has the time of day, the event and its fields', () => {

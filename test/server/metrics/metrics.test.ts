@@ -115,12 +115,15 @@ test('the metrics port closes a connection after one response, reads no further 
   assert.equal(collect.mock.callCount(), 4);
 });
 
-const metrics = createMetrics({ database: () => 'degraded', quotas: () => Promise.reject() });
+const log = { dropped: 7 };
+const metrics = createMetrics({ database: () => 'degraded', quotas: () => Promise.reject() }, log);
 
-test('/metrics adds up replies, failures, seconds and commits, with the state of each backend, a help and a zero for each series', async () => {
+test('/metrics adds up replies, failures, seconds and commits, with the dropped lines of the log, the state of each backend, a help and a zero for each series', async () => {
   const failed = { operation: 'listOrders', status: 503, code: 'service_unavailable', error: 'down' } as const;
   metrics.count({ ...failed, requestId: undefined, plan: 'free', durationMs: 20_000 });
   channel('store-orders:commit').publish({ writes: 200 });
+  await metrics.serialize();
+  log.dropped = 9;
   const lines = (await metrics.serialize()).split('\n').filter((line) => line.includes('store_orders_'));
   checkSnapshot('metrics.txt', `${lines.join('\n')}\n`);
 });

@@ -6,7 +6,6 @@ import { createPlan, perDay, perMinute } from 'store-orders/limiter';
 import { openSqliteDatabase } from 'store-orders/sqlite';
 import { createManualClock } from 'store-orders/testing';
 import { createStatefulLimiter } from '../../../dist/limits/memory/limiter.js';
-import type { Log } from '../../../dist/server/log/log.js';
 import { redisQuotaAdmin } from '../../../dist/server/quotas/admin.js';
 import { openQuotaBackend } from '../../../dist/server/quotas/backend.js';
 import { withSavedQuotas } from '../../../dist/server/quotas/saved-quotas.js';
@@ -97,7 +96,7 @@ test('a requested ban ends on time, although the system clock was set after the 
   t.mock.method(Date, 'now', () => wallMs);
   await table.request('key_a', 'ban', wallMs + 60_000);
   const ignore = () => {};
-  const log: Log = { event: ignore, error: ignore, request: ignore, flush: ignore };
+  const log = { event: ignore, error: ignore };
   await assert.rejects(openQuotaBackend(undefined, undefined, log), { message: 'the storage has no table of quotas' });
   const { limiter, close } = await openQuotaBackend(undefined, table, log);
   const { retryAfterMs } = await limiter.take('key_a', plan, 0);
@@ -186,7 +185,7 @@ test('a server saves changed quotas every half second and when it ends; it logs 
     if (isLocked) throw new Error('database is locked');
     await table.save(...states);
   };
-  const log: Log = { event: report, error: report, request: () => {}, flush: () => {} };
+  const log = { event: report, error: report };
   const { limiter, close } = await openQuotaBackend(undefined, { ...table, save }, log);
   limiter.take('key_a', plan);
   for (let i = 0; i < 3; i++) {
