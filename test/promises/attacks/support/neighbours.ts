@@ -28,9 +28,14 @@ async function issueKeys(db: string, databaseUrl: string | undefined): Promise<r
   const opened = await openStorage({ db, databaseUrl }, true);
   if (!opened.ok) throw new Error(opened.message);
   const { keys, close } = opened.storage;
-  const issued = await Promise.all(Array.from({ length: 1 + UNSEEN_KEYS }, () => keys.create(PLAN)));
+  const issued: string[] = [];
+  while (issued.length <= UNSEEN_KEYS) {
+    // On a busy machine, more at once would wait too long for a connection of the pool.
+    const some = await Promise.all(Array.from({ length: 10 }, () => keys.create(PLAN)));
+    issued.push(...some.map(({ key }) => key));
+  }
   await close();
-  return issued.map(({ key }) => key);
+  return issued;
 }
 
 /**
