@@ -179,5 +179,7 @@ export function createServiceBehind(door: FrontDoor, options: OrderServiceOption
 
 function outcomeOf(outcome: CancelOutcome): Outcome {
   if (Object.hasOwn(OUTCOMES, outcome)) return OUTCOMES[outcome];
-  throw new TypeError(`store.cancel: unknown outcome; expected one of ${Object.keys(OUTCOMES).join(', ')}`);
+  throw new TypeError(
+    `store.cancel: unknown outcome "${outcome}"; expected one of ${Object.keys(OUTCOMES).join(', ')}`,
+  );
 }

@@ -62,7 +62,9 @@ export function fastifyPlugin(service: OrderService): (app: FastifyInstanceLike)
   return async (app) => {
     const { prefix } = app;
     if (!service.basePath.startsWith(prefix)) {
-      throw new TypeError(`prefix: expected the beginning of the service's basePath, ${service.basePath}`);
+      throw new TypeError(
+        `prefix: expected the beginning of the service's basePath "${service.basePath}", not "${prefix}"`,
+      );
     }
     const enqueue = createResponseQueue();
     const answer = (request: FastifyRequestLike, reply: FastifyReplyLike): unknown => {

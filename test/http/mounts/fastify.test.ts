@@ -21,7 +21,7 @@ async function listen(t: TestContext, app: FastifyInstance): Promise<string> {
 test('the app fails to start if the prefix is not the beginning of the base path', async () => {
   const app = fastify();
   app.register(fastifyPlugin(createShop().service), { prefix: '/shop' });
-  const message = "prefix: expected the beginning of the service's basePath, /v1";
+  const message = 'prefix: expected the beginning of the service\'s basePath "/v1", not "/shop"';
   await assert.rejects(async () => app.ready(), { name: 'TypeError', message });
 });
 

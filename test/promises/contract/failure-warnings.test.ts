@@ -25,7 +25,7 @@ const CONDITIONAL = { ...DELETE, rawHeaders: [...KEY, 'If-Match', '"a"'] };
 const MASKED = /^authenticate failed: Error ECONNREFUSED: postgres:\/\/\*\*\*@db, key \*\*\*, at .*failing/;
 const INVALID = /^authenticate failed: TypeError: expected a principal with an id and a plan, at /;
 const UNKNOWN =
-  /^cancelOrder .+ store\.cancel: unknown outcome; expected one of cancelled, already_shipped, already_cancelled, not_pending, not_found, at /;
+  /^cancelOrder .+ store\.cancel: unknown outcome ".*"; expected one of cancelled, already_shipped, already_cancelled, not_pending, not_found, at /;
 
 /** What a warning says before {@link ADVICE}. */
 const WARNINGS: readonly (readonly [says: RegExp, status: number, options: object, head?: RequestHead])[] = [
