@@ -60,8 +60,8 @@ export function isLate(error: unknown): boolean {
 }
 
 /**
- * Converts a value that was thrown while a file was used. An error that explains a result of SQLite
- * has it as its cause, and keeps its own message.
+ * Converts a value that was thrown while a file was used. An error whose cause is an error of SQLite
+ * explains that one, so it keeps its own message.
  */
 export function failureOf(error: unknown, file: string, operation: FileOperation): SqliteFileError {
   if (error instanceof SqliteFileError) return error;

@@ -70,7 +70,7 @@ export class FileWorker<Parts> {
     return this.#damage;
   }
 
-  /** Whether one of the calls that ended last has failed. */
+  /** Whether a call has failed in the worker's last report, or since. */
   get hasFailed(): boolean {
     return this.#hasFailed;
   }

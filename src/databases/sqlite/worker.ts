@@ -123,7 +123,7 @@ function createReporter(data: FileWorkerData, identities: ReadonlyMap<string, st
     return { id, failure: { message, kind } };
   }
 
-  async function outcomeOf(id: number, call: () => unknown): Promise<WorkerAnswer> {
+  async function answerOf(id: number, call: () => unknown): Promise<WorkerAnswer> {
     try {
       const value = await call();
       return types.isGeneratorObject(value) ? { id, items: openPort(value) } : { id, value };
@@ -133,7 +133,7 @@ function createReporter(data: FileWorkerData, identities: ReadonlyMap<string, st
   }
 
   async function answer(id: number, call: () => unknown): Promise<void> {
-    const outcome = await outcomeOf(id, call);
+    const outcome = await answerOf(id, call);
     if (answers.length === 0) queueMicrotask(send);
     answers.push(outcome);
   }
@@ -167,7 +167,7 @@ function open(
       database,
       queue: createWriteQueue(database, onCommit),
       openAnother() {
-        // If the file is away, SQLite would create an empty one and remove the log with its commits.
+        // If the file was moved away, SQLite would create an empty one, and remove the log with its commits.
         checkIdentities(identities);
         return openSqliteDatabase(file);
       },

@@ -69,8 +69,8 @@ function closeWaiting(response: ServerResponse): void {
 }
 
 /**
- * Makes a response that has not begun the last one of its connection. Test: `pipelining.test.ts`,
- * seventeen requests.
+ * Makes Node.js close the connection after a response whose head is not sent yet. Test:
+ * `pipelining.test.ts`, seventeen requests.
  */
 export function makeLast(response: ServerResponse): void {
   response.shouldKeepAlive = false;
@@ -134,9 +134,9 @@ function pause(this: Socket): void {
   this.pause();
 }
 
-/** How long a connection is read that gets no further response. */
+/** How long a connection is still read after its last response. */
 const LINGER_MS = 2_000;
-/** Further bytes than these come from a flood. Dropping them would cost a buffer for each read. */
+/** More bytes are a flood, and reading them only to drop them would cost a buffer for each read. */
 const MAX_LINGER_BYTES = 16_384;
 
 /**

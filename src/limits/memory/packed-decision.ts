@@ -72,8 +72,11 @@ export class PackedDecision implements Decision {
     if (this.computed !== undefined) return this.computed;
     const { nowMs } = this.instant;
     const { first, second } = this.packed;
-    const one = windowOf(first, this.firstTaken, nowMs + this.firstLeftMs);
-    this.computed = second === undefined ? [one] : [one, windowOf(second, this.secondTaken, nowMs + this.secondLeftMs)];
+    const firstWindow = windowOf(first, this.firstTaken, nowMs + this.firstLeftMs);
+    this.computed =
+      second === undefined
+        ? [firstWindow]
+        : [firstWindow, windowOf(second, this.secondTaken, nowMs + this.secondLeftMs)];
     return this.computed;
   }
 

@@ -33,9 +33,9 @@ export function createTransition<Outcome extends string>(
   const texts = [...statuses.keys()];
   const from = texts.filter((text) => decide(statuses.get(text)) === next).map(quoteText);
   const to = texts.find((text) => statuses.get(text) === next) ?? next;
-  const one = nameStatement(statementFor('$1::text::int8', table, from, quoteText(to)));
+  const forOne = nameStatement(statementFor('$1::text::int8', table, from, quoteText(to)));
   // Not prepared: a plan made for a small table would read the whole table after it has grown.
-  const several = statementFor('unnest($1::text::int8[])', table, from, quoteText(to));
+  const forSeveral = statementFor('unnest($1::text::int8[])', table, from, quoteText(to));
 
   /** Reads the reply about one order. `row` is `undefined` if the order does not exist. */
   function readAttempt(id: OrderId, row: PostgresRow | undefined): Attempt<Outcome> {
@@ -50,7 +50,7 @@ export function createTransition<Outcome extends string>(
   }
 
   return createGroupedChange<Outcome>(async (ids) => {
-    const statement = ids.length === 1 ? { ...one, values: [`${ids}`] } : { text: several, values: [`{${ids}}`] };
+    const statement = ids.length === 1 ? { ...forOne, values: [`${ids}`] } : { text: forSeveral, values: [`{${ids}}`] };
     const { rows } = await client.query(statement);
     const rowsById = new Map(rows.map((row) => [String(row['id']), row]));
     return (id) => {

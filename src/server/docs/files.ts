@@ -56,7 +56,7 @@ function docsFile(type: string, content: () => Promise<string>): DocsFile {
   let select: Promise<SelectRepresentation> | undefined;
 
   function create(): Promise<SelectRepresentation> {
-    const created = content().then((text) => represent(type, text));
+    const created = content().then((text) => selectorOf(type, text));
     // After a failure, the next request tries again.
     created.catch(() => {
       select = undefined;
@@ -70,7 +70,7 @@ function docsFile(type: string, content: () => Promise<string>): DocsFile {
   };
 }
 
-function represent(type: string, content: string): SelectRepresentation {
+function selectorOf(type: string, content: string): SelectRepresentation {
   const body = Buffer.from(content);
   const contentFields = [
     'Content-Type',

@@ -31,7 +31,7 @@ export const IN_MEMORY = ':memory:';
  * because a server may be using it.
  */
 export function openSqliteStorage(file: string, { create = false } = {}): OpenOutcome<SqliteStorage> {
-  return outcomeOf(file, () => {
+  return tryToOpen(file, () => {
     if (file === IN_MEMORY) return { storage: openHere(file), created: { remove() {} } };
     const isMissing = !existsSync(file);
     if (isMissing && !create) throw new SqliteFileError(noSuchDatabase(file), 'other');
@@ -55,7 +55,7 @@ export function openSqliteStorage(file: string, { create = false } = {}): OpenOu
  */
 export function openServerSqliteStorage(file: string): OpenOutcome<ServerStorage> {
   if (file === IN_MEMORY) return openSqliteStorage(file);
-  return outcomeOf(file, () => {
+  return tryToOpen(file, () => {
     const isMissing = !existsSync(file);
     // Comes before the lock, which creates a file, because no file must be left beside one of others.
     if (!isMissing) checkForServer(file);
@@ -77,7 +77,7 @@ export function openServerSqliteStorage(file: string): OpenOutcome<ServerStorage
 const MOVED = 'it was moved away from a running server; put it back, or stop the server';
 const LOCKED = 'another server runs on it; stop it first, or name another file with --db';
 
-function outcomeOf<Opened extends ServerStorage>(file: string, open: () => OpenedStorage<Opened>): OpenOutcome<Opened> {
+function tryToOpen<Opened extends ServerStorage>(file: string, open: () => OpenedStorage<Opened>): OpenOutcome<Opened> {
   // SQLite's temporary files are beside the database, because /tmp may be read-only or too small
   // for an import. SQLite reads this variable when it opens its first file.
   process.env['SQLITE_TMPDIR'] ??= dirname(file);

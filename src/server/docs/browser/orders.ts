@@ -25,8 +25,13 @@ export function renderOrders(text: string, onCancel: OnCancel): Node[] {
   const orders = `${rows.length} ${rows.length === 1 ? 'order' : 'orders'}`;
   const title = createElement('h3', 'listed', isCut ? `The first ${orders}` : orders);
   if (rows.length === 0) return [title];
-  const head = createElement('tr', '', ...[...FIELD_NAMES, 'action'].map(renderHeading));
-  const table = createElement('table', 'orders', createElement('thead', '', head), createElement('tbody', '', ...rows));
+  const headings = createElement('tr', '', ...[...FIELD_NAMES, 'action'].map(renderHeading));
+  const table = createElement(
+    'table',
+    'orders',
+    createElement('thead', '', headings),
+    createElement('tbody', '', ...rows),
+  );
   return [title, createScrollable('div', 'scroller listed', 'Orders', table)];
 }
 
