@@ -74,9 +74,8 @@ export interface PlanOptions {
   readonly name: string;
   /**
    * From 1 to 32 policies. The memory limiter is fastest with one or two windows of interval refill.
-   * With a third window, a decision takes 5 to 20 times as long, because the state of each key is then
-   * an object: 2 µs instead of 0.3 with 1,000 keys in random order, and 6 instead of 0.35 with 20,000.
-   * Continuous refill costs nearly as much.
+   * With a third window, or with continuous refill, a decision takes several times as long, because
+   * the state of each key is then an object.
    */
   readonly policies: readonly QuotaPolicyOptions[];
   /** Each field has a default. `false` disables bans, and is the default for addresses. */

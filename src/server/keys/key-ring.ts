@@ -73,7 +73,7 @@ const REMEMBERED_KEYS = 10_000;
 const TRUSTED_MS = 900;
 
 /**
- * Creates a key ring over a table. Keys in use are authenticated from memory, in 0.1 µs. Each is
+ * Creates a key ring over a table. Keys in use are authenticated from memory. Each is
  * looked up again about once a second, so that a change takes effect within a second. If a look-up
  * fails, the call rejects, so that no valid key is reported as unknown.
  */
