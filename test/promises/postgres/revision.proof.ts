@@ -4,8 +4,8 @@ import type pg from 'pg';
 import { createMappedOrderStore, createPostgresOrderStore } from 'store-orders/postgres';
 import { beginTransaction, isWaiting } from '../../orders/postgres/support/transaction.js';
 import { listed, textOf } from '../../orders/support/store-suite.js';
-import { dumpDatabase, missingEngine, startEngine } from '../../support/postgres-server.js';
-import { until } from '../../support/until.js';
+import { missingEngine, startEngine } from '../../support/postgres-server.js';
+import { openStore } from './support/revised-store.js';
 
 const WRITERS = 8;
 const ORDERS_EACH = 40;
@@ -33,23 +33,9 @@ const OTHERS = [
 ];
 
 describe('the revision of the orders in PostgreSQL', { skip: missingEngine }, async () => {
-  const engine = await startEngine('wal_level=logical');
+  const engine = await startEngine();
 
-  /** Creates a store whose clock moves only when `later` is called. */
-  async function open(t: TestContext, options?: pg.PoolConfig) {
-    let nowMs = 0;
-    t.mock.method(performance, 'now', () => nowMs);
-    const pool = engine.pool(options);
-    const store = createPostgresOrderStore(pool);
-    await store.migrate();
-    await store.put([{ id: 1 }, { id: 2 }]);
-    const { rows } = await pool.query('SELECT current_schema() AS schema');
-    const later = () => {
-      nowMs += 100;
-    };
-    const versionOf = async (of = store) => (await of.list()).version;
-    return { pool, store, schema: String(rows[0].schema), later, versionOf };
-  }
+  const open = (t: TestContext, options?: pg.PoolConfig) => openStore(t, engine, options);
 
   for (const change of CHANGES) {
     test(`is another one after ${change}`, async (t) => {
@@ -185,19 +171,6 @@ describe('the revision of the orders in PostgreSQL', { skip: missingEngine }, as
     assert.equal((await listed(teller)).length, 3);
   });
 
-  test('is restored from a dump, with its trigger', async (t) => {
-    const { pool, store, schema, later, versionOf } = await open(t);
-    const dump = await dumpDatabase(engine.url, '--schema', schema);
-    await pool.query(`DROP SCHEMA ${schema} CASCADE`);
-    await engine.pool({ options: '' }).query(dump);
-    later();
-    assert.equal((await listed(store)).length, 2);
-    const restored = await versionOf();
-    await pool.query("INSERT INTO store_orders (id, status) VALUES (3, 'pending')");
-    later();
-    assert.notEqual(await versionOf(), restored);
-  });
-
   test('is another one after each run of a script that seeds the random numbers', async (t) => {
     const { pool, store, later, versionOf } = await open(t);
     const versions: unknown[] = [];
@@ -209,60 +182,6 @@ describe('the revision of the orders in PostgreSQL', { skip: missingEngine }, as
       assert.deepEqual(await listed(store), [{ id: BigInt(id) }]);
     }
     assert.equal(new Set(versions).size, 3);
-  });
-
-  test('is another one after the restore of a dump that lacks a change which was in flight', async (t) => {
-    const { pool, store, schema, later, versionOf } = await open(t);
-    const end = await beginTransaction(pool, "INSERT INTO store_orders (id, status) VALUES (3, 'x')");
-    const dump = await dumpDatabase(engine.url, '--schema', schema);
-    await end();
-    const before = await versionOf();
-    assert.equal((await listed(store)).length, 3);
-    await engine.pool({ options: '' }).query(`BEGIN; DROP SCHEMA ${schema} CASCADE; ${dump}; COMMIT`);
-    later();
-    assert.equal((await listed(store)).length, 2);
-    assert.notEqual(await versionOf(), before);
-  });
-
-  test('is another one after a crash that has lost a commit, but not its number', async () => {
-    const fragile = await startEngine();
-    const pool = fragile.pool();
-    const store = createPostgresOrderStore(pool);
-    await store.migrate();
-    const { rows } = await pool.query("SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'");
-    // While it is stopped, only a commit that waits for the disk writes to it.
-    process.kill(rows[0].pid, 'SIGSTOP');
-    const insert = "INSERT INTO store_orders (id, status) VALUES (1, 'x')";
-    const end = await beginTransaction(pool, `SET LOCAL synchronous_commit = off; ${insert}`);
-    await pool.query('CREATE TABLE written_with_all_before_it ()');
-    await end();
-    const { version } = await store.list();
-    assert.equal((await listed(store)).length, 1);
-    process.kill(rows[0].pid, 'SIGKILL');
-    await until(async () => (await listed(store).catch(() => undefined))?.length === 0, 60_000);
-    assert.notEqual((await store.list()).version, version);
-  });
-
-  test('of a subscriber of logical replication changes by the trigger that README.md names', async (t) => {
-    const admin = engine.pool({ options: '' });
-    for (const database of ['publisher', 'subscriber']) await admin.query(`CREATE DATABASE ${database}`);
-    const publisher = engine.pool({ options: '', database: 'publisher' });
-    const subscriber = engine.pool({ options: '', database: 'subscriber' });
-    const [source, target] = [createPostgresOrderStore(publisher), createPostgresOrderStore(subscriber)];
-    await Promise.all([source.migrate(), target.migrate()]);
-    await publisher.query('CREATE PUBLICATION orders FOR TABLE store_orders');
-    await publisher.query("SELECT pg_create_logical_replication_slot('orders', 'pgoutput')");
-    const connection = `host=${engine.connection.host} user=postgres dbname=publisher`;
-    await subscriber.query(`CREATE SUBSCRIPTION orders CONNECTION '${connection}' PUBLICATION orders
-      WITH (create_slot = false, copy_data = false)`);
-    t.after(() => subscriber.query('ALTER SUBSCRIPTION orders DISABLE'));
-    await subscriber.query(`CREATE TRIGGER replicated AFTER INSERT OR DELETE OR UPDATE ON store_orders
-      FOR EACH ROW EXECUTE FUNCTION store_orders_changed()`);
-    await subscriber.query('ALTER TABLE store_orders ENABLE ALWAYS TRIGGER replicated');
-    const { version } = await target.list();
-    await source.put([{ id: 1 }]);
-    await until(async () => (await listed(target)).length === 1);
-    await until(async () => (await target.list()).version !== version);
   });
 
   test('of a mapped table is the value of its own query: the table is read once for each', async (t) => {

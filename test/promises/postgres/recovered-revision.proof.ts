@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { createPostgresOrderStore } from 'store-orders/postgres';
+import { beginTransaction } from '../../orders/postgres/support/transaction.js';
+import { listed } from '../../orders/support/store-suite.js';
+import { dumpDatabase, missingEngine, startEngine } from '../../support/postgres-server.js';
+import { until } from '../../support/until.js';
+import { openStore } from './support/revised-store.js';
+
+describe('the revision of the orders in PostgreSQL, when they come back by another way', {
+  skip: missingEngine,
+}, async () => {
+  const engine = await startEngine('wal_level=logical');
+
+  test('is restored from a dump, with its trigger', async (t) => {
+    const { pool, store, schema, later, versionOf } = await openStore(t, engine);
+    const dump = await dumpDatabase(engine.url, '--schema', schema);
+    await pool.query(`DROP SCHEMA ${schema} CASCADE`);
+    await engine.pool({ options: '' }).query(dump);
+    later();
+    assert.equal((await listed(store)).length, 2);
+    const restored = await versionOf();
+    await pool.query("INSERT INTO store_orders (id, status) VALUES (3, 'pending')");
+    later();
+    assert.notEqual(await versionOf(), restored);
+  });
+
+  test('is another one after the restore of a dump that lacks a change which was in flight', async (t) => {
+    const { pool, store, schema, later, versionOf } = await openStore(t, engine);
+    const end = await beginTransaction(pool, "INSERT INTO store_orders (id, status) VALUES (3, 'x')");
+    const dump = await dumpDatabase(engine.url, '--schema', schema);
+    await end();
+    const before = await versionOf();
+    assert.equal((await listed(store)).length, 3);
+    await engine.pool({ options: '' }).query(`BEGIN; DROP SCHEMA ${schema} CASCADE; ${dump}; COMMIT`);
+    later();
+    assert.equal((await listed(store)).length, 2);
+    assert.notEqual(await versionOf(), before);
+  });
+
+  test('is another one after a crash that has lost a commit, but not its number', async () => {
+    const fragile = await startEngine();
+    const pool = fragile.pool();
+    const store = createPostgresOrderStore(pool);
+    await store.migrate();
+    const { rows } = await pool.query("SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'");
+    // While it is stopped, only a commit that waits for the disk writes to it.
+    process.kill(rows[0].pid, 'SIGSTOP');
+    const insert = "INSERT INTO store_orders (id, status) VALUES (1, 'x')";
+    const end = await beginTransaction(pool, `SET LOCAL synchronous_commit = off; ${insert}`);
+    await pool.query('CREATE TABLE written_with_all_before_it ()');
+    await end();
+    const { version } = await store.list();
+    assert.equal((await listed(store)).length, 1);
+    process.kill(rows[0].pid, 'SIGKILL');
+    await until(async () => (await listed(store).catch(() => undefined))?.length === 0, 60_000);
+    assert.notEqual((await store.list()).version, version);
+  });
+
+  test('of a subscriber of logical replication changes by the trigger that README.md names', async (t) => {
+    const admin = engine.pool({ options: '' });
+    for (const database of ['publisher', 'subscriber']) await admin.query(`CREATE DATABASE ${database}`);
+    const publisher = engine.pool({ options: '', database: 'publisher' });
+    const subscriber = engine.pool({ options: '', database: 'subscriber' });
+    const [source, target] = [createPostgresOrderStore(publisher), createPostgresOrderStore(subscriber)];
+    await Promise.all([source.migrate(), target.migrate()]);
+    await publisher.query('CREATE PUBLICATION orders FOR TABLE store_orders');
+    await publisher.query("SELECT pg_create_logical_replication_slot('orders', 'pgoutput')");
+    const connection = `host=${engine.connection.host} user=postgres dbname=publisher`;
+    await subscriber.query(`CREATE SUBSCRIPTION orders CONNECTION '${connection}' PUBLICATION orders
+      WITH (create_slot = false, copy_data = false)`);
+    t.after(() => subscriber.query('ALTER SUBSCRIPTION orders DISABLE'));
+    await subscriber.query(`CREATE TRIGGER replicated AFTER INSERT OR DELETE OR UPDATE ON store_orders
+      FOR EACH ROW EXECUTE FUNCTION store_orders_changed()`);
+    await subscriber.query('ALTER TABLE store_orders ENABLE ALWAYS TRIGGER replicated');
+    const { version } = await target.list();
+    await source.put([{ id: 1 }]);
+    await until(async () => (await listed(target)).length === 1);
+    await until(async () => (await target.list()).version !== version);
+  });
+});
