@@ -4,48 +4,17 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { after, describe, type TestContext, test } from 'node:test';
+import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { type Client, createClient, isRefused } from '../../promises/durability/support/client.js';
+import { type Client, isRefused } from '../../promises/durability/support/client.js';
 import { listenOnFreePort } from '../../support/listen.js';
-import { missingEngine, startEngine } from '../../support/postgres-server.js';
-import { skip as skipRedis, startRedis } from '../../support/redis-server.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { until } from '../../support/until.js';
-import { programIn, type RunningServer, spawnProgram, startServer } from '../support/program.js';
+import { programIn, spawnProgram } from '../support/program.js';
+import { CLIENTS, engine, env, skip, startWorkers, WORKERS, workersOf } from './support/workers.js';
 
-const skip = missingEngine || skipRedis;
-const WORKERS = 2;
-const CLIENTS = 16;
 const NO_ORDER = 0n;
-
-const engine = skip ? undefined : await startEngine();
-const redis = skip ? undefined : await startRedis();
-const env = { DATABASE_URL: engine?.url ?? '', REDIS_URL: `redis://127.0.0.1:${redis?.port}` };
-
-after(() => redis?.stop());
-
-async function startWorkers(t: TestContext, ...args: string[]) {
-  const { cwd, json } = programIn({ env });
-  const server = await startServer(t, { cwd, env }, '--workers', `${WORKERS}`, ...args);
-  /** Creates clients with a new key. With the default count, every worker gets some of them. */
-  async function connect(count = CLIENTS, perDay = 1_000_000): Promise<Client[]> {
-    const { key } = Object(await json(`keys create --plan enterprise --per-day ${perDay}`));
-    const clients = Array.from({ length: count }, () => createClient(server.url, key));
-    t.after(() => {
-      for (const client of clients) client.close();
-    });
-    return clients;
-  }
-  return { server, connect };
-}
-
-/** Returns the ids of the worker processes. */
-function workersOf({ child }: Pick<RunningServer, 'child'>): number[] {
-  const children = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'latin1');
-  return children.split(' ').filter(Boolean).map(Number);
-}
 
 /** A process that has ended stays in the process table until its parent reads its exit status. */
 function isAlive(pid: number): boolean {
@@ -188,44 +157,6 @@ describe('workers', { skip }, () => {
     const { server } = await startWorkers(t, ...port);
     assert.equal(await programIn().output(['healthcheck', ...port]), 'ok\n');
     assert.equal(await server.stop('SIGTERM'), 0);
-  });
-
-  test('the metrics of all workers are added up on one port', async (t) => {
-    const { server } = await startWorkers(t, '--metrics-port', '0');
-    for (let n = 0; n < 10; n++) await fetch(`${server.url}/store/orders`, { headers: { connection: 'close' } });
-    const url = String(server.log()[0]?.['metrics']);
-    const text = await (await fetch(url)).text();
-    for (const line of [
-      'store_orders_requests_total{operation="none",status="401",code="missing_api_key"} 10',
-      'store_orders_limiter_mode{mode="shared"} 2',
-      'store_orders_backend_state{backend="quotas",state="ok"} 2',
-    ]) {
-      assert.ok(text.includes(`\n${line}\n`), line);
-    }
-  });
-
-  test('the counts of a worker that dies stay in the sums, and its gauges leave them', async (t) => {
-    const { server } = await startWorkers(t, '--metrics-port', '0');
-    const read = async (name: string) => {
-      const text = await (await fetch(String(server.log()[0]?.['metrics']))).text();
-      return Number(
-        text
-          .split('\n')
-          .find((line) => line.startsWith(`${name} `))
-          ?.split(' ')
-          .at(-1),
-      );
-    };
-    const replies = 'store_orders_requests_total{operation="none",status="401",code="missing_api_key"}';
-    const processes = 'store_orders_limiter_mode{mode="shared"}';
-    for (let n = 1; n <= 3; n++) {
-      for (let i = 0; i < 10; i++) await fetch(`${server.url}/store/orders`, { headers: { connection: 'close' } });
-      assert.deepEqual([await read(replies), await read(processes)], [10 * n, WORKERS]);
-      process.kill(workersOf(server)[0] ?? 0, 'SIGKILL');
-      await until(() => server.events().filter((event) => event === 'worker ended').length === n);
-      assert.equal(await read(replies), 10 * n);
-      await until(() => server.events().filter((event) => event === 'worker replaced').length === n);
-    }
   });
 
   test('if workers cannot start, the program prints the reason once, and exits with 1', async (t) => {
