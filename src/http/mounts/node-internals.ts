@@ -87,7 +87,7 @@ export function responseInProgress(socket: Duplex): ServerResponse | undefined {
 
 /**
  * Handles the events of a socket on which Node.js has read a CONNECT. Node.js no longer does, but a
- * response that began before depends on them. Test: `node-server.test.ts`, a list and a CONNECT.
+ * response that began before depends on them. Test: `late-errors.test.ts`, a list and a CONNECT.
  */
 export function handleEvents(socket: Duplex): void {
   socket.on('error', () => {});

@@ -1,20 +1,17 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer, type RequestListener } from 'node:http';
 import { suite, type TestContext, test } from 'node:test';
 import type { ErrorCode, RateLimiter } from 'store-orders';
-import { nodeHandler } from 'store-orders/handler';
 import { fakeStore } from '../../support/fake-store.js';
 import { createDeferred } from '../../support/until.js';
-import { assertError, rateLimitOf } from '../support/answer.js';
+import { rateLimitOf } from '../support/answer.js';
 import { AUTHORIZATION, CHUNKED, cancel, get, lines } from '../support/messages.js';
 import { exchange, open, readAll, readText } from '../support/raw-socket.js';
-import { onReplies } from '../support/replies.js';
-import { createShop, ORDERS, type Shop } from '../support/shop.js';
+import { createShop, ORDERS } from '../support/shop.js';
+import { attached, expectRefusal, GARBAGE } from './support/attached.js';
 import { SERVERS, serve } from './support/servers.js';
 
 const CLOSE = 'Connection: close';
-const GARBAGE = 'NONSENSE\r\n\r\n';
 
 const manyFields = (count: number) => Array.from({ length: count }, (_, index) => `a${index}: `);
 const UNREAD_KEY = get(...manyFields(1_100), 'Authorization: Bearer other');
@@ -146,22 +143,6 @@ test('even without attach(), a request with a second Authorization field after a
   assert.match(await readText(open(port, UNREAD_KEY)), /^HTTP\/1\.1 431 /);
 });
 
-/** Starts a server of which a test needs the events. */
-async function attached(t: TestContext, { service }: Shop) {
-  const server = SERVERS['nodeHandler with attach'](service);
-  return { server, port: await serve(t, server) };
-}
-
-async function expectRefusal(port: number, code: ErrorCode, request: string) {
-  const { answers, text } = await exchange(port, request);
-  assert.equal(answers.length, 1, text.slice(0, 200));
-  const [answer = assert.fail()] = answers;
-  assertError(answer, code);
-  assert.equal(answer.fields.get('connection'), 'close', request.slice(0, 200));
-  assert.match(answer.fields.get('date') ?? '', /GMT$/);
-  return answer;
-}
-
 test('a malformed request gets 400 with the Error object, is charged to the client address until that is over its limit, and its connection is closed', async (t) => {
   const shop = createShop();
   const { port } = await attached(t, shop);
@@ -199,86 +180,4 @@ test('more bytes after a malformed request cause no second response and no secon
   const { answers } = await readAll(socket);
   assert.deepEqual(statusesOf(answers), [400]);
   assert.equal(rateLimitOf(await expectRefusal(port, 'bad_request', GARBAGE)).remaining, 598);
-});
-
-test('if malformed bytes arrive after a response has begun, it is sent to its end although the client reads late, and no error response follows', async (t) => {
-  for (const [head, malformed] of [
-    [get(), GARBAGE],
-    [get(CHUNKED), 'NOT A SIZE\r\n'],
-  ] as const) {
-    const { promise: resumed, resolve: resume } = createDeferred();
-    async function* list() {
-      yield '{"id":1}';
-      await resumed;
-      yield `{"id":2,"shipDate":"${'x'.repeat(16_000_000)}"}`;
-    }
-    const { server, port } = await attached(t, createShop({ store: fakeStore({ list }) }));
-    const socket = open(port, head);
-    const [begin] = await once(socket, 'data');
-    const failed = once(server, 'clientError');
-    socket.pause().write(malformed);
-    await failed;
-    resume();
-    const rest = readText(socket);
-    socket.resume();
-    assert.match(String(begin), /^HTTP\/1\.1 200 OK\r\n/);
-    assert.match((await rest).slice(-50), /x"\}[^{}]*\]\r\n0\r\n\r\n$/);
-  }
-});
-
-test('a list whose request is followed by a CONNECT is sent to its end, unless the client stops reading or resets the connection', async (t) => {
-  async function* list() {
-    for (let id = 0; id < 64; id++) yield `{"id":${id},"shipDate":"${'x'.repeat(500_000)}"}`;
-  }
-  const { server, port } = await attached(t, createShop({ store: fakeStore({ list }) }));
-  const opened = once(server, 'connection');
-  const requests = get() + lines('CONNECT a:443 HTTP/1.1', 'Host: a');
-  assert.match(await readText(open(port, requests)), /,\{"id":63,[^{]*\]\r\n0\r\n\r\n$/);
-  const [connection] = await opened;
-  assert.ok(connection.writableFinished, 'TLS would tell the client that the response is complete');
-  server.timeout = 200;
-  for (const isReset of [false, true]) {
-    const connected = once(server, 'connect');
-    const stalled = open(port, requests).pause();
-    const [, socket] = await connected;
-    if (isReset) stalled.resetAndDestroy();
-    // Not `once` of node:events, which would handle the error of the reset.
-    await new Promise((resolve) => socket.on('close', resolve));
-    stalled.destroy();
-  }
-});
-
-test('a route of the host that reads malformed content gets no further; the service responds with 400 unless the route has read the content, has begun to respond or reads late', {
-  timeout: 60_000,
-}, async (t) => {
-  const { attach } = nodeHandler(createShop().service);
-  const head = lines('POST / HTTP/1.1', 'Host: a', CHUNKED);
-  const send = async (content: string, route: RequestListener, times = {}) =>
-    readText(open(await serve(t, attach(createServer(times, route))), head + content));
-  const refused = await send('NOT A SIZE\r\n', (request) => void request.resume());
-  assert.match(refused, /^HTTP\/1\.1 400 .*\nConnection: close\r\n\r\n\{"code":"bad_request",.*\}$/s);
-  const whole = await send(`0\r\n\r\n${GARBAGE}`, (request, response) => {
-    request.resume().on('end', () => setTimeout(() => response.end('end'), 20));
-  });
-  assert.match(whole, /^HTTP\/1\.1 200 OK\r\n(?:.+\r\n)*\r\nend$/);
-  const begun = await send('NOT A SIZE\r\n', (request, response) => {
-    response.flushHeaders();
-    request.resume();
-  });
-  assert.match(begun, /^HTTP\/1\.1 200 OK\r\n(?:.+\r\n)*\r\n$/);
-  const times = { requestTimeout: 100, headersTimeout: 100, connectionsCheckingInterval: 20 };
-  assert.equal(await send('NOT A SIZE\r\n', (request) => void setTimeout(() => request.resume(), 20), times), '');
-});
-
-test('a connection that the client resets is closed without a charge, and the server keeps running', async (t) => {
-  const statuses: number[] = [];
-  t.after(onReplies(({ status }) => statuses.push(status)));
-  const { server, port } = await attached(t, createShop());
-  const socket = open(port, get());
-  await once(socket, 'data');
-  const error = once(server, 'clientError');
-  socket.resetAndDestroy();
-  assert.equal((await error)[0].code, 'ECONNRESET');
-  await expectRefusal(port, 'bad_request', GARBAGE);
-  assert.deepEqual(statuses, [200, 400]);
 });
