@@ -98,7 +98,14 @@ test('the examples in doc comments run without errors', async () => {
 });
 
 const roomPages = filesOf('src').filter((file) => file.endsWith('README.md'));
-const otherPages = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'bench/README.md', 'examples/README.md', 'test/README.md'];
+const otherPages = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  'bench/README.md',
+  'examples/README.md',
+  'test/README.md',
+];
 
 const testFiles = ['test', 'examples'].flatMap(filesOf);
 
