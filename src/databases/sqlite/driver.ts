@@ -24,6 +24,16 @@ export function openSqliteDatabase(file: string): SqliteDatabase {
   }
 }
 
+/** Opens a file for as long as `work` runs. */
+export function withDatabase<T>(file: string, work: (database: SqliteDatabase) => T): T {
+  const database = openSqliteDatabase(file);
+  try {
+    return work(database);
+  } finally {
+    database.close();
+  }
+}
+
 function loadDriver(): new (file: string) => SqliteDatabase {
   try {
     return require('node:sqlite').DatabaseSync;

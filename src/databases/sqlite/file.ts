@@ -1,4 +1,4 @@
-import { createPrivately, openSqliteDatabase } from './driver.js';
+import { createPrivately, withDatabase } from './driver.js';
 import { prepareFile } from './durability.js';
 import { failureOf } from './failure.js';
 import { identityOf } from './identity.js';
@@ -39,7 +39,7 @@ export function openSqliteFile<Parts>(worker: URL, file: string, schemas: Schema
   // The thread starts while this one prepares the file.
   reader.start();
   try {
-    prepareAt(file, schemas);
+    withDatabase(file, (database) => prepareFile(database, schemas));
   } catch (error) {
     reader.close().catch(() => {});
     throw failureOf(error, file, 'open');
@@ -67,13 +67,4 @@ export function openSqliteFile<Parts>(worker: URL, file: string, schemas: Schema
       }
     },
   };
-}
-
-function prepareAt(file: string, schemas: Schemas): void {
-  const database = openSqliteDatabase(file);
-  try {
-    prepareFile(database, schemas);
-  } finally {
-    database.close();
-  }
 }

@@ -1,17 +1,13 @@
-import { existsSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { prepare } from '../../databases/sqlite/database.js';
 import { createPrivately } from '../../databases/sqlite/driver.js';
-import { SqliteFileError } from '../../databases/sqlite/failure.js';
 import { type UnmigratedFile, withUnmigratedFile } from './existing-file.js';
 import { lockForServer } from './server-lock.js';
 import type { CreatedStorage } from './storage.js';
 
-/** Creates an empty file. Returns `undefined` if another process has just created it. */
+/** Creates an empty file. Returns `undefined` if the file exists, or cannot be created. */
 export function createFile(file: string): CreatedStorage | undefined {
-  if (createPrivately(file)) return { remove: () => removeUnused(file) };
-  if (existsSync(file)) return undefined;
-  const advice = 'check that its directory exists and is writable';
-  throw new SqliteFileError(`cannot create the database ${file}; ${advice}`, 'other');
+  return createPrivately(file) ? { remove: () => removeUnused(file) } : undefined;
 }
 
 function removeUnused(file: string): void {

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
-import { openSqliteDatabase } from '../../databases/sqlite/driver.js';
+import { withDatabase } from '../../databases/sqlite/driver.js';
 import { retryWhileBusy } from '../../databases/sqlite/durability.js';
 import { damageError, failureOf, SqliteFileError } from '../../databases/sqlite/failure.js';
 import { migrate, schemaVersions } from '../../databases/sqlite/migration.js';
@@ -13,12 +13,11 @@ export interface UnmigratedFile {
   readonly versions: ReadonlyMap<string, number>;
 }
 
-export function noSuchDatabase(file: string): string {
-  return `there is no database ${file}; check --db, or start the server to create it`;
-}
-
-/** Throws if SQLite must not open the file, or would empty it. A missing file is accepted. */
+/** Throws if the file is missing, or if SQLite must not open it, or would empty it. */
 export function checkFile(file: string): void {
+  if (!existsSync(file)) {
+    throw new SqliteFileError(`there is no database ${file}; check --db, or start the server to create it`, 'other');
+  }
   checkKind(file);
   if (!hasForeignJournal(file)) return;
   throw new Error(
@@ -65,15 +64,11 @@ export function hasForeignJournal(file: string): boolean {
  * whose message calls the file `name`.
  */
 export function withUnmigratedFile<T>(file: string, work: (opened: UnmigratedFile) => T, name = file): T {
-  if (!existsSync(file)) throw new SqliteFileError(noSuchDatabase(file), 'other');
   try {
     checkFile(file);
-    const database = openSqliteDatabase(file);
-    try {
-      return work({ database, versions: retryWhileBusy(database, () => schemaVersions(database, SCHEMAS)) });
-    } finally {
-      database.close();
-    }
+    return withDatabase(file, (database) =>
+      work({ database, versions: retryWhileBusy(database, () => schemaVersions(database, SCHEMAS)) }),
+    );
   } catch (error) {
     throw failureOf(error, name, 'read');
   }
@@ -121,10 +116,10 @@ const SELECT_OBJECTS = `SELECT type, name FROM sqlite_schema
  */
 function checkObjects({ database, versions }: UnmigratedFile, name: string): void {
   const schemas = Object.entries(SCHEMAS).map(([part, steps]) => [part, steps.slice(0, versions.get(part))]);
-  const sound = openSqliteDatabase(':memory:');
-  migrate(sound, Object.fromEntries(schemas));
-  const known = objectsOf(sound);
-  sound.close();
+  const known = withDatabase(':memory:', (sound) => {
+    migrate(sound, Object.fromEntries(schemas));
+    return objectsOf(sound);
+  });
   const foreign = objectsOf(database).find((object) => !known.includes(object));
   if (foreign === undefined) return;
   const advice = 'which store-orders did not create; drop it first';

@@ -28,12 +28,11 @@ export function lockForServer(file: string): (() => void) | undefined {
     lockFile.exec('BEGIN EXCLUSIVE');
     // A process that has just unlocked may have removed the file, and another may have created it.
     if (identityOf(name) === identity) return unlock;
+    lockFile.close();
   } catch (error) {
     lockFile.close();
-    if (isResult(error, 'busy')) return undefined;
-    throw failureOf(error, name, 'read');
+    if (!isResult(error, 'busy')) throw failureOf(error, name, 'read');
   }
-  lockFile.close();
   return undefined;
 }
 

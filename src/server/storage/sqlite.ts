@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { openSqliteDatabase } from '../../databases/sqlite/driver.js';
 import { prepareFile } from '../../databases/sqlite/durability.js';
-import { failureOf, isLate, SqliteFileError } from '../../databases/sqlite/failure.js';
+import { failureOf, isLate } from '../../databases/sqlite/failure.js';
 import { openSqliteFile } from '../../databases/sqlite/file.js';
 import { createWriteQueue } from '../../databases/sqlite/group-commit.js';
 import { createFileOrders } from '../../orders/sqlite/hosted.js';
@@ -13,10 +13,10 @@ import { createKeyRing } from '../keys/key-ring.js';
 import { createKeyTable } from '../keys/sqlite.js';
 import { createQuotaTable, type QuotaTable } from '../quotas/table.js';
 import { createFile } from './created-file.js';
-import { checkFile, checkForServer, noSuchDatabase } from './existing-file.js';
+import { checkFile, checkForServer } from './existing-file.js';
 import { type ProgramParts, SCHEMAS } from './program-parts.js';
 import { hasServer, lockForServer } from './server-lock.js';
-import type { CreatedStorage, OpenedStorage, OpenOutcome, ServerStorage, Storage } from './storage.js';
+import type { CreatedStorage, OpenOutcome, ServerStorage, Storage } from './storage.js';
 
 /** {@link Storage} in one SQLite file. */
 export interface SqliteStorage extends Storage {
@@ -31,20 +31,13 @@ export const IN_MEMORY = ':memory:';
  * because a server may be using it.
  */
 export function openSqliteStorage(file: string, { create = false } = {}): OpenOutcome<SqliteStorage> {
-  return tryToOpen(file, () => {
-    if (file === IN_MEMORY) return { storage: openHere(file), created: { remove() {} } };
-    const isMissing = !existsSync(file);
-    if (isMissing && !create) throw new SqliteFileError(noSuchDatabase(file), 'other');
+  return openOrCreate(file, openHere, () => {
+    const creates = file === IN_MEMORY || (create && !existsSync(file));
+    if (!creates) checkFile(file);
     // If a new file were created, putting the old one back would lose what is in the new one.
-    if (isMissing && hasServer(file)) throw new Error(MOVED);
-    const created = isMissing ? createFile(file) : undefined;
-    try {
-      checkFile(file);
-      return { storage: openHere(file), created };
-    } catch (error) {
-      created?.remove();
-      throw error;
-    }
+    else if (hasServer(file)) throw new Error(MOVED);
+    // Commands and a server may use the file at the same time.
+    return () => {};
   });
 }
 
@@ -55,35 +48,40 @@ export function openSqliteStorage(file: string, { create = false } = {}): OpenOu
  */
 export function openServerSqliteStorage(file: string): OpenOutcome<ServerStorage> {
   if (file === IN_MEMORY) return openSqliteStorage(file);
-  return tryToOpen(file, () => {
-    const isMissing = !existsSync(file);
+  return openOrCreate(file, openInWorkers, () => {
     // Comes before the lock, which creates a file, because no file must be left beside one of others.
-    if (!isMissing) checkForServer(file);
+    if (existsSync(file)) checkForServer(file);
     // Only the server that has the lock creates the file, so it is the one that fills it.
     const unlock = lockForServer(file);
     if (unlock === undefined) throw new Error(existsSync(file) ? LOCKED : MOVED);
-    let created: CreatedStorage | undefined;
-    try {
-      created = isMissing ? createFile(file) : undefined;
-      return { storage: openInWorkers(file, unlock), created };
-    } catch (error) {
-      unlock();
-      created?.remove();
-      throw error;
-    }
+    return unlock;
   });
 }
 
 const MOVED = 'it was moved away from a running server; put it back, or stop the server';
 const LOCKED = 'another server runs on it; stop it first, or name another file with --db';
 
-function tryToOpen<Opened extends ServerStorage>(file: string, open: () => OpenedStorage<Opened>): OpenOutcome<Opened> {
+/**
+ * Opens a file, and creates it if it is missing. Before that, `lock` throws if the file must not be
+ * opened or created. If opening fails, removes the file that it has created.
+ */
+function openOrCreate<Opened extends ServerStorage>(
+  file: string,
+  open: (file: string, unlock: () => void) => Opened,
+  lock: () => () => void,
+): OpenOutcome<Opened> {
   // SQLite's temporary files are beside the database, because /tmp may be read-only or too small
   // for an import. SQLite reads this variable when it opens its first file.
   process.env['SQLITE_TMPDIR'] ??= dirname(file);
+  let unlock = () => {};
+  let created: CreatedStorage | undefined;
   try {
-    return { ok: true, ...open() };
+    unlock = lock();
+    created = file === IN_MEMORY ? { remove() {} } : createFile(file);
+    return { ok: true, storage: open(file, unlock), created };
   } catch (error) {
+    unlock();
+    created?.remove();
     return { ok: false, message: failureOf(error, file, 'open').message };
   }
 }

@@ -26,18 +26,15 @@ export interface Storage extends ServerStorage {
   importRecords(batches: AsyncIterable<readonly ImportedRecord[]>, replace: boolean): Promise<ImportOutcome>;
 }
 
-/** A storage that opening has created. */
-export interface CreatedStorage {
-  /**
-   * Removes it, unless a server runs on it or anything is stored in it. The storage must be closed.
-   */
-  remove(): void;
-}
-
 export interface OpenedStorage<Opened extends ServerStorage> {
   readonly storage: Opened;
-  /** Absent if the storage existed. */
+  /** Present if opening has created the storage. */
   readonly created?: CreatedStorage | undefined;
+}
+
+export interface CreatedStorage {
+  /** Removes the closed storage, unless a server runs on it or anything is stored in it. */
+  remove(): void;
 }
 
 export type OpenOutcome<Opened extends ServerStorage = Storage> =

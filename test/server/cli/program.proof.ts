@@ -124,7 +124,7 @@ test('a command that cannot use the database that --db names prints a message an
   }
   assert.equal(
     await failure('keys create --plan free --db absent/new.db'),
-    'cannot create the database absent/new.db; check that its directory exists and is writable',
+    'cannot open absent/new.db: check that its directory exists and that both are readable and writable',
   );
   assert.match(
     await failure('serve --port 0 --db absent/new.db'),
