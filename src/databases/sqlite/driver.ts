@@ -34,7 +34,8 @@ export function withDatabase<T>(file: string, work: (database: SqliteDatabase) =
   }
 }
 
-function loadDriver(): new (file: string) => SqliteDatabase {
+/** Returns the class of a handle of node:sqlite, otherwise of an installed libsql. */
+export function loadDriver(): new (file: string) => SqliteDatabase {
   try {
     return require('node:sqlite').DatabaseSync;
   } catch {}

@@ -9,9 +9,8 @@ import type { FilePart } from './worker.js';
 /**
  * A database file. Two workers host the same objects on it: one for reads, one for writes, so that
  * a read never waits for an fsync, and this thread never waits for the disk. Every failure is a
- * {@link SqliteFileError}. If the disk hangs, a call fails after about three seconds, or after a
- * minute if its worker has not answered before. Later calls fail immediately until the disk responds
- * again.
+ * {@link SqliteFileError}. If the disk hangs, a call fails after about three seconds, and later calls
+ * fail immediately until the disk responds again.
  */
 export interface SqliteFile<Parts> {
   readonly reader: Remote<Parts>;

@@ -23,10 +23,7 @@ interface WaitingCall {
   reject(error: unknown): void;
 }
 
-/**
- * How long the first answer of a thread may take, even if all cores are busy. Until then, the thread
- * starts, loads its modules and opens the file.
- */
+/** How long a thread may take to start and to load its modules, even if all cores are busy. */
 const START_MS = 60_000;
 /**
  * How long a call may take after the calls before it have ended. It is longer than a write waits
@@ -51,7 +48,7 @@ export class FileWorker<Parts> {
   #unsent: WorkerCall[] = [];
   #lastId = 0;
   #worker: Worker | undefined;
-  #hasAnswered = false;
+  #isRunning = false;
   #isHanging = false;
   #isClosed = false;
   #deadline: NodeJS.Timeout | undefined;
@@ -70,7 +67,7 @@ export class FileWorker<Parts> {
     return this.#damage;
   }
 
-  /** Whether a call has failed in the worker's last report, or since. */
+  /** Whether a call has failed in the worker's last answers, or since. */
   get hasFailed(): boolean {
     return this.#hasFailed;
   }
@@ -85,7 +82,7 @@ export class FileWorker<Parts> {
     worker.on('error', (error) => this.#rejectAll(this.#failure(`its worker thread failed: ${messageOf(error)}`)));
     worker.on('exit', () => {
       this.#worker = undefined;
-      this.#hasAnswered = false;
+      this.#isRunning = false;
       this.#isHanging = false;
       this.#rejectAll(this.#failure('its worker thread ended'));
     });
@@ -115,7 +112,7 @@ export class FileWorker<Parts> {
     if (worker === undefined) return;
     worker.ref();
     worker.postMessage('close');
-    const patienceMs = this.#hasAnswered ? CLOSE_MS : START_MS;
+    const patienceMs = this.#isRunning ? CLOSE_MS : START_MS;
     try {
       await once(worker, 'exit', { signal: AbortSignal.timeout(this.#isHanging ? 0 : patienceMs) });
     } catch {
@@ -149,9 +146,9 @@ export class FileWorker<Parts> {
   }
 
   #receive({ answers, commits }: WorkerReport): void {
-    this.#hasAnswered = true;
+    this.#isRunning = true;
     this.#isHanging = false;
-    this.#hasFailed = false;
+    if (answers.length > 0) this.#hasFailed = false;
     for (const answer of answers) this.#settle(answer);
     this.#watchFirst();
     for (const writes of commits) publishCommit(writes);
@@ -197,20 +194,20 @@ export class FileWorker<Parts> {
 
   /**
    * Starts the deadline of the first waiting call, which the worker carries out from now on. If no
-   * call is waiting, the worker no longer keeps the process alive.
+   * call is waiting, the worker no longer keeps the process alive, until `close` waits for its end.
    */
   #watchFirst(): void {
     clearTimeout(this.#deadline);
     const [first] = this.#waiting;
     if (first === undefined) {
-      this.#worker?.unref();
+      if (!this.#isClosed) this.#worker?.unref();
       this.#onIdle();
       return;
     }
     const [id, { patienceMs }] = first;
     // `setImmediate` lets Node.js first handle a result that arrived while this thread was busy.
     const onDeadline = () => setImmediate(() => this.#rejectLate(id));
-    this.#deadline = setTimeout(onDeadline, this.#hasAnswered ? patienceMs : START_MS).unref();
+    this.#deadline = setTimeout(onDeadline, this.#isRunning ? patienceMs : START_MS).unref();
   }
 
   #rejectLate(id: number): void {
