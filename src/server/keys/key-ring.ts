@@ -60,16 +60,18 @@ export interface IssuedKey extends KeyRecord {
 interface KnownKey extends Principal {
   /** The Unix time from which on the key is refused. */
   readonly expiresAtMs: number;
+  /** When the last look-up that found the key began. */
+  readonly lookedUpMs: number;
 }
 
-function toKnownKey({ id, plan, expiresAt }: KeyRecord): KnownKey {
-  return { id, plan: toPlan(plan), expiresAtMs: expiresAt === undefined ? Infinity : Date.parse(expiresAt) };
+function toKnownKey({ id, plan, expiresAt }: KeyRecord, lookedUpMs: number): KnownKey {
+  return { id, plan: toPlan(plan), expiresAtMs: expiresAt === undefined ? Infinity : Date.parse(expiresAt), lookedUpMs };
 }
 
 /** How many keys a process caches. */
 const REMEMBERED_KEYS = 10_000;
 
-/** A key in use is looked up again when the last look-up began this long ago. */
+/** A key in use is looked up again when the last look-up began longer ago than this. */
 const TRUSTED_MS = 900;
 
 /**
@@ -82,16 +84,8 @@ export function createKeyRing(
   writes: KeyWrites,
   { clock: { nowMs, utcOffsetMs } = createSystemClock(), isUnchangeable }: KeyRingOptions = {},
 ): KeyRing {
-  // This cache has only issued keys, so that made-up keys cannot evict them. The cache's own
-  // `fetchMethod` is not used: it does not remove a value that a new look-up does not find, so it
-  // would keep a revoked key.
-  const known = new LRUCache<string, KnownKey>({
-    max: REMEMBERED_KEYS,
-    ttl: TRUSTED_MS,
-    ttlResolution: 0,
-    noDeleteOnStaleGet: true,
-    perf: { now: nowMs },
-  });
+  // This cache has only issued keys, so that made-up keys cannot evict them.
+  const known = new LRUCache<string, KnownKey>({ max: REMEMBERED_KEYS });
   const lookUps = new Map<string, { readonly start: number; readonly result: Promise<Principal | undefined> }>();
 
   const unlessExpired = (key: KnownKey | undefined) =>
@@ -100,12 +94,12 @@ export function createKeyRing(
   async function find(apiKey: string, start: number): Promise<Principal | undefined> {
     try {
       const record = await reads.byDigest(keyDigest(apiKey));
-      const key = unlessExpired(record && toKnownKey(record));
+      const key = unlessExpired(record && toKnownKey(record, start));
       if (key === undefined) known.delete(apiKey);
-      else known.set(apiKey, key, { start });
+      else known.set(apiKey, key);
       return key;
     } catch (error) {
-      if (isUnchangeable?.(error)) return unlessExpired(known.peek(apiKey, { allowStale: true }));
+      if (isUnchangeable?.(error)) return unlessExpired(known.peek(apiKey));
       throw error;
     }
   }
@@ -127,8 +121,8 @@ export function createKeyRing(
   }
 
   function authenticateKnown(apiKey: string): Principal | undefined | Promise<Principal | undefined> {
-    const isStale = () => known.peek(apiKey, { allowStale: true }) !== undefined;
-    return known.get(apiKey) ?? (isStale() ? lookUp(apiKey) : undefined);
+    const key = known.get(apiKey);
+    return key === undefined || nowMs() - key.lookedUpMs <= TRUSTED_MS ? key : lookUp(apiKey);
   }
 
   return {
