@@ -23,16 +23,7 @@ export type Schemas = Readonly<Record<string, readonly string[]>>;
 export function migrate(database: SqliteDatabase, schemas: Schemas, onlyCreates = false): void {
   const parts = Object.entries(schemas);
   const current = schemaVersions(database, schemas);
-  const outdated = parts.filter(([part, steps]) => current.get(part) !== steps.length);
-  if (outdated.length === 0) return;
-  for (const [part, { length: newest }] of outdated) {
-    const version = current.get(part);
-    if (onlyCreates && version !== 0) {
-      throw new Error(
-        `the ${part} schema has version ${version}, but this program needs version ${newest}; start its server, which migrates the file`,
-      );
-    }
-  }
+  if (parts.every(([part, steps]) => current.get(part) === steps.length)) return;
   transaction(database, () => {
     // Another process may have migrated before this one got the lock.
     const versions = schemaVersions(database, schemas);
@@ -40,7 +31,13 @@ export function migrate(database: SqliteDatabase, schemas: Schemas, onlyCreates 
     database.exec(`CREATE TABLE IF NOT EXISTS ${VERSIONS} (part TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT`);
     const setVersion = prepare(database, `INSERT OR REPLACE INTO ${VERSIONS} VALUES (?, ?)`);
     for (const [part, steps] of parts) {
-      for (const step of steps.slice(versions.get(part))) database.exec(step);
+      const version = versions.get(part);
+      if (onlyCreates && version !== 0 && version !== steps.length) {
+        throw new Error(
+          `the ${part} schema has version ${version}, but this program needs version ${steps.length}; start its server, which migrates the file`,
+        );
+      }
+      for (const step of steps.slice(version)) database.exec(step);
       setVersion.run(part, BigInt(steps.length));
     }
   });
