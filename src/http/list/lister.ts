@@ -21,9 +21,9 @@ interface SharedList {
  * Creates a function that represents the lists of one service. It remembers the most recent
  * version, so that its readers share one serialisation.
  *
- * Pages are read one version at a time. While one is read, one further reading waits for it, on
- * behalf of all newer versions. So however often the list changes, there are at most two versions in
- * memory, and those that are still being sent.
+ * Versions are serialised one at a time. While pages are read, one further reading waits, on behalf
+ * of all newer versions. So however often the list changes, there are at most two versions in memory,
+ * and those that are still being sent.
  */
 export function createListRepresenter(): (listed: ListedOrders, request: ListRequest) => MaybePromise<Outcome> {
   /** Reading pages can fail although `store.list` has not. */
@@ -37,7 +37,11 @@ export function createListRepresenter(): (listed: ListedOrders, request: ListReq
     const { version } = listed;
     if (version === undefined) return createSelector(listed);
     if (remembered?.version === version) return remembered.select;
-    if (!isPages(listed) || !isPromise(remembered?.select)) return remember(listed);
+    if (!isPromise(remembered?.select)) return remember(listed);
+    if (!isPages(listed)) {
+      const retry = () => selectorOf(listed);
+      return remembered.select.then(retry, retry);
+    }
     // Pages show the moment when they are read, so the newest ones suit all requests that wait.
     newest = listed;
     waiting ??= remembered.select.then(readNewest, readNewest);
@@ -46,19 +50,18 @@ export function createListRepresenter(): (listed: ListedOrders, request: ListReq
 
   function readNewest(): MaybePromise<SelectRepresentation> {
     waiting = undefined;
-    return remember(newest);
+    return selectorOf(newest);
   }
 
   function remember(listed: ListedOrders): MaybePromise<SelectRepresentation> {
     const { version } = listed;
     const select = createSelector(listed);
-    const shared = { version, select };
-    remembered = shared;
+    remembered = { version, select };
     if (isPromise(select)) {
       // Once the list is serialised, its readers need no promise. A list that failed is not kept,
       // so that the next request tries again.
       const settle = (settled?: SelectRepresentation) => {
-        if (remembered === shared) remembered = settled && { version, select: settled };
+        remembered = settled && { version, select: settled };
       };
       select.then(settle, () => settle());
     }

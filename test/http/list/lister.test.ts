@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { ListedOrders, Order } from 'store-orders';
-import { fakeStore, pageOf, pagesOf, withVersion } from '../../support/fake-store.js';
+import { fakeStore, pagesOf, withVersion } from '../../support/fake-store.js';
 import { MIB, mebibytes } from '../../support/memory.js';
 import { createDeferred, until } from '../../support/until.js';
 import { assertError } from '../support/answer.js';
@@ -71,19 +71,37 @@ for (const way of WAYS) {
   });
 }
 
-test('once a version is serialised, its readers need no promise; an earlier version that fails late does not drop it', async () => {
-  const { promise: opened, resolve: open } = createDeferred();
-  const failed = createPagedStore([new Error('the file is gone')], opened);
-  let listed = failed.store.list();
+test('long arrays are serialised one version at a time, and each reader gets its own; then readers need no promise', async () => {
+  const begun = new Set<number>();
+  const ended = new Set<number>();
+  let mostAtOnce = 0;
+  let listed: ListedOrders = [];
   const { service } = createShop({ store: fakeStore({ list: () => listed }) });
   const respond = () => service.respond({ method: 'GET', url: ORDERS, rawHeaders: KEY });
-  const failing = respond();
-  const many = Array.from({ length: 1_000 }, (_, id) => ({ id: BigInt(id) }));
-  listed = withVersion(many);
-  const bodyOf = async () => String((await respond()).body);
-  assert.equal(await bodyOf(), `[${pageOf(many)}]`);
-  open();
-  assert.equal((await failing).status, 503);
+  const replies = [1, 2, 2, 3, 4, 5].map(async (version) => {
+    const many = Array.from({ length: 1_000 }, (_, id) => ({ id: BigInt(id), quantity: version }));
+    const first = {
+      id: -1n,
+      get quantity() {
+        begun.add(version);
+        mostAtOnce = Math.max(mostAtOnce, begun.size - ended.size);
+        return version;
+      },
+    };
+    const last = {
+      id: 1_000n,
+      get quantity() {
+        ended.add(version);
+        return version;
+      },
+    };
+    listed = withVersion([first, ...many, last], `v${version}`);
+    const { body } = await respond();
+    assert.ok(String(body).startsWith(`[{"id":-1,"quantity":${version}},`));
+  });
+  await Promise.all(replies);
+  assert.equal(mostAtOnce, 1);
+  assert.equal(ended.size, 5);
   const reply = respond();
   assert.ok(!(reply instanceof Promise));
   assert.equal(reply.status, 200);
