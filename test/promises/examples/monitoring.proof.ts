@@ -90,7 +90,7 @@ test('every query of the dashboard and of the alert rules finds metrics of a rea
         .replaceAll('5m', '30s'),
     ),
   ];
-  assert.equal(queries.length, 16);
+  assert.equal(queries.length, 17);
 
   let orderId = 0;
   const headers = { authorization: `Bearer ${business.key}` };
