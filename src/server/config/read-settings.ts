@@ -58,15 +58,20 @@ export function readSettings(given: SettingSources, names: readonly SettingName[
   return { settings: result.output, sources };
 }
 
+const PREFIX = 'STORE_ORDERS_';
+
 /**
- * Refuses a variable whose name is almost that of a setting. Other names with the prefix are not
- * refused: Kubernetes sets `STORE_ORDERS_PORT_8080_TCP` and the like for a service of this name.
+ * Refuses a variable whose name is almost that of a setting, or is that of a setting without the
+ * prefix, such as `STORE_ORDERS_DATABASE_URL`. Other names with the prefix are not refused, nor is an
+ * address of a service: for one with the name store-orders, Kubernetes sets `STORE_ORDERS_PORT`,
+ * `STORE_ORDERS_PORT_8080_TCP` and the like.
  */
 function checkVariables(environment: SettingSources['environment']): void {
   const known = [...SETTING_NAMES.map((name) => settingsSchema.entries[name].env), CONFIG_VARIABLE, WORKER_VARIABLE];
-  for (const name of Object.keys(environment)) {
-    if (!name.startsWith('STORE_ORDERS_') || known.includes(name)) continue;
-    const meant = nearest(name, known);
+  const prefixed = new Map(known.map((name) => [name.startsWith(PREFIX) ? name : `${PREFIX}${name}`, name]));
+  for (const [name, value = ''] of Object.entries(environment)) {
+    if (!name.startsWith(PREFIX) || known.includes(name) || /^(?:tcp|udp|sctp):/.test(value)) continue;
+    const meant = prefixed.get(nearest(name, prefixed.keys()) ?? '');
     if (meant !== undefined) throw new Misuse(`unknown variable ${name}; did you mean ${meant}?`);
   }
 }

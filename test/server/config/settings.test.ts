@@ -94,6 +94,11 @@ const MISTAKES: readonly Mistake[] = [
   ['{"prot": 8080}', `${CONFIG}: unknown setting "prot"; did you mean "port"?`],
   [{ STORE_ORDERS_BD: 'x.db' }, 'unknown variable STORE_ORDERS_BD; did you mean STORE_ORDERS_DB?'],
   [{ STORE_ORDERS_LOGS: 'x' }, 'unknown variable STORE_ORDERS_LOGS; did you mean STORE_ORDERS_LOG?'],
+  [{ STORE_ORDERS_PROT: '80' }, 'unknown variable STORE_ORDERS_PROT; did you mean PORT?'],
+  [
+    { STORE_ORDERS_DATABASE_URL: 'postgres://localhost/shop' },
+    'unknown variable STORE_ORDERS_DATABASE_URL; did you mean DATABASE_URL?',
+  ],
   [
     '{"verbosity": 1}',
     `${CONFIG}: unknown setting "verbosity"; expected one of host, port, metricsPort, corsOrigin, workers, db, databaseUrl, redisUrl, basePath, publicUrl, trustProxy, maxConnectionsPerAddress, sample, addressPerMinute, log`,
@@ -139,10 +144,12 @@ log                       events                               settings.json: lo
 `;
 
 test('a variable that has the prefix of the settings, but is like none of them, is ignored', () => {
-  // Kubernetes sets the first two for a service with the name store-orders.
+  // Kubernetes sets all but the last for a service with the name store-orders.
   const others = {
     STORE_ORDERS_PORT: 'tcp://10.0.0.1:80',
+    STORE_ORDERS_PORT_80_TCP: 'tcp://10.0.0.1:80',
     STORE_ORDERS_SERVICE_HOST: '10.0.0.1',
+    STORE_ORDERS_SERVICE_PORT: '80',
     STORE_ORDERS_KEY: 'x',
   };
   const { settings, sources } = readSettings(parseCommand(serveCommand, [], others));
