@@ -2,8 +2,10 @@ import { type Command, optionsOf, PROGRAM } from './command.js';
 import { styled } from './style.js';
 
 const ABOUT = `${PROGRAM}: an HTTP server for the orders of an animal store, with commands to operate it`;
-const FOOTER = `Run "${PROGRAM} help COMMAND" for the options of a command. Every command accepts --json, for scripts.
-Exit codes: 0 success, 1 failure, 2 invalid command line or settings.`;
+const FOOTER = [
+  `Run "${PROGRAM} help COMMAND" for the options of a command. Every command accepts --json, for scripts.`,
+  'Exit codes: 0 success, 1 failure, 2 invalid command line or settings.',
+];
 const EXAMPLES = ['', '--port 3000 --db shop.db', 'orders import orders.ndjson', 'keys create --plan pro --name shop'];
 
 /** Returns the help text of one command. */
@@ -34,7 +36,8 @@ export function listHelp(commands: readonly Command[], defaultName: string, grou
   const about = group === undefined ? ABOUT : `${PROGRAM} ${group}: the ${group} commands`;
   const usage = [PROGRAM, ...(group === undefined ? ['[COMMAND]'] : [group, 'COMMAND']), '[options]'].join(' ');
   const shown = group === undefined ? EXAMPLES : commands.flatMap((command) => command.examples.slice(0, 1));
-  return [about, usageLine(usage), formatRows('Commands:', rows), formatExamples(shown), FOOTER].join('\n\n');
+  const footer = FOOTER.map((line) => wrap(line, '')).join('\n');
+  return [wrap(about, ''), usageLine(usage), formatRows('Commands:', rows), formatExamples(shown), footer].join('\n\n');
 }
 
 function formatExamples(lines: readonly string[]): string {

@@ -56,6 +56,10 @@ test('on a terminal, a help text has bold headings and is wrapped at its width, 
   assert.match(plain, /^store-orders keys list: Lists all keys with their plans,\nincluding revoked keys\.\n\nUsage:/);
   assert.match(plain, /\n {2}--db FILE {11}SQLite file; serve also accepts\n {22}:memory:, whose orders/);
   assert.match(plain, /\n {22}postgres:\/\/user:password@host:5432\/database\n {22}\[env: DATABASE_URL\]\n/);
+  assert.match(
+    await show('help', { NO_COLOR: '1' }),
+    /\nExit codes: 0 success, 1 failure, 2 invalid command line or\nsettings\.\n$/,
+  );
   assert.match(await show('frobnicate', { NO_COLOR: '1' }), /^store-orders: unknown command/);
 });
 
