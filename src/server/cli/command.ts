@@ -91,7 +91,8 @@ export function parseCommand(
 }
 
 function unknownOption(command: Command, name: string, rawName: string): Misuse {
-  if (/^-[0-9]/.test(rawName)) return new Misuse(`unknown option ${rawName}; write -- before a negative number`);
+  if (/^-[0-9]/.test(rawName))
+    return new Misuse(`unknown option ${rawName}; write a negative number at the end, after --`);
   const meant = nearest(name, optionsOf(command).keys());
   const message = `unknown option ${rawName}`;
   return meant === undefined ? misuse(command, message) : new Misuse(`${message}; did you mean --${meant}?`);

@@ -80,7 +80,7 @@ test('if the arguments are wrong, the program prints one sentence, exits 2 and c
     ['orders show', 'missing ORDER_ID; run "store-orders orders show --help"'],
     ['orders show 1 2', 'unexpected argument "2"; run "store-orders orders show --help"'],
     ['orders show 01', 'ORDER_ID: expected a decimal int64, such as 7, not "01"'],
-    ['orders show -1', 'unknown option -1; write -- before a negative number'],
+    ['orders show -1', 'unknown option -1; write a negative number at the end, after --'],
     ['keys list --constructor', 'unknown option --constructor; run "store-orders keys list --help"'],
     ['--prot 80', 'unknown option --prot; did you mean --port?'],
     ['keys list --database_url x', 'unknown option --database_url; did you mean --database-url?'],
