@@ -26,6 +26,7 @@ export async function checkHealth(
     if (status === 200) return done('ok', { status });
     return failed(`${place} responded with ${status}: ${content.trim().slice(0, 200)}`);
   } catch (error) {
-    return failed(`${place}: ${signal.aborted ? `no response within ${PATIENCE_MS} ms` : messageOf(error)}`);
+    if (signal.aborted) return failed(`${place}: no response within ${PATIENCE_MS} ms`);
+    return failed(`${place}: ${messageOf(error)}; check that the server runs at --host and --port`);
   }
 }

@@ -62,7 +62,10 @@ test('"healthcheck" asks the server at the address of its settings, reports what
   isSilent = false;
   assert.deepEqual(await json('healthcheck'), { status: 200 });
   server.close().closeAllConnections();
-  assert.equal(await failure('healthcheck'), `${url}/healthz: connect ECONNREFUSED 127.0.0.1:${port}`);
+  assert.equal(
+    await failure('healthcheck'),
+    `${url}/healthz: connect ECONNREFUSED 127.0.0.1:${port}; check that the server runs at --host and --port`,
+  );
 });
 
 test('a server keeps running if it cannot accept a connection', async () => {
