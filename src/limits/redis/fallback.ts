@@ -11,8 +11,9 @@ import type { SharedLimiter } from './shared-limiter.js';
 /**
  * How requests with a key are decided. `shared`: the server decides for all processes. `local`: this
  * process applies the plan's quotas to the requests that it receives itself. `open`: no key is
- * counted or refused, and no ban of the server holds. `closed`: no key is decided, and its client
- * receives a 503. In every mode, this process counts requests without a valid key by their address.
+ * counted, and none is refused, unless `ban` banned it here while the server failed. `closed`: no key
+ * is decided, and its client receives a 503. In every mode, this process counts requests without a
+ * valid key by their address.
  */
 export type LimiterMode = 'shared' | 'local' | 'open' | 'closed';
 
