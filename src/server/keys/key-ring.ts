@@ -65,7 +65,12 @@ interface KnownKey extends Principal {
 }
 
 function toKnownKey({ id, plan, expiresAt }: KeyRecord, lookedUpMs: number): KnownKey {
-  return { id, plan: toPlan(plan), expiresAtMs: expiresAt === undefined ? Infinity : Date.parse(expiresAt), lookedUpMs };
+  return {
+    id,
+    plan: toPlan(plan),
+    expiresAtMs: expiresAt === undefined ? Infinity : Date.parse(expiresAt),
+    lookedUpMs,
+  };
 }
 
 /** How many keys a process caches. */
