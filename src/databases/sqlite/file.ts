@@ -51,10 +51,9 @@ export function openSqliteFile<Parts>(worker: URL, file: string, schemas: Schema
     writerFor: (records) => writer.callsFor(records),
 
     async probe() {
-      const damage = reader.damage ?? writer.damage;
-      if (damage !== undefined) throw damage;
+      for (const { lastFailure } of [reader, writer]) if (lastFailure?.kind === 'damaged') throw lastFailure;
       await reads.file.probe();
-      if (writer.hasFailed) await writes.file.probe();
+      if (writer.lastFailure !== undefined) await writes.file.probe();
     },
 
     async close() {

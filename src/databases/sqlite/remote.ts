@@ -32,8 +32,8 @@ const START_MS = 60_000;
 const PATIENCE_MS = 3_000;
 /** How much longer a call may take for each record that it stores. */
 const RECORD_MS = 1;
-/** Closing may take longer, because the last process to close a file copies the log into it. */
-const CLOSE_MS = 5_000;
+/** How long closing may take. The last process to close a file first copies the log into it. */
+const CLOSE_MS = { starting: START_MS, running: 5_000, hanging: 0 } as const;
 
 /**
  * A worker that hosts `Parts` on a file. It starts with `start` or the first call, restarts if it
@@ -48,13 +48,11 @@ export class FileWorker<Parts> {
   #unsent: WorkerCall[] = [];
   #lastId = 0;
   #worker: Worker | undefined;
-  #isRunning = false;
-  #isHanging = false;
+  #state: keyof typeof CLOSE_MS = 'starting';
   #isClosed = false;
   #deadline: NodeJS.Timeout | undefined;
   #onIdle = () => {};
-  #damage: SqliteFileError | undefined;
-  #hasFailed = false;
+  #lastFailure: SqliteFileError | undefined;
 
   /** `url` is a module that calls `hostParts`. */
   constructor(url: URL, data: FileWorkerData) {
@@ -62,14 +60,9 @@ export class FileWorker<Parts> {
     this.#data = data;
   }
 
-  /** Damage that a call has found. It is never cleared, because a damaged page stays damaged. */
-  get damage(): SqliteFileError | undefined {
-    return this.#damage;
-  }
-
-  /** Whether a call has failed in the worker's last answers, or since. */
-  get hasFailed(): boolean {
-    return this.#hasFailed;
+  /** The failure of a call in the worker's last answers, or since. Damage stays, as in the file. */
+  get lastFailure(): SqliteFileError | undefined {
+    return this.#lastFailure;
   }
 
   start(): Worker {
@@ -82,8 +75,7 @@ export class FileWorker<Parts> {
     worker.on('error', (error) => this.#rejectAll(this.#failure(`its worker thread failed: ${messageOf(error)}`)));
     worker.on('exit', () => {
       this.#worker = undefined;
-      this.#isRunning = false;
-      this.#isHanging = false;
+      this.#state = 'starting';
       this.#rejectAll(this.#failure('its worker thread ended'));
     });
     this.#worker = worker;
@@ -112,9 +104,8 @@ export class FileWorker<Parts> {
     if (worker === undefined) return;
     worker.ref();
     worker.postMessage('close');
-    const patienceMs = this.#isRunning ? CLOSE_MS : START_MS;
     try {
-      await once(worker, 'exit', { signal: AbortSignal.timeout(this.#isHanging ? 0 : patienceMs) });
+      await once(worker, 'exit', { signal: AbortSignal.timeout(CLOSE_MS[this.#state]) });
     } catch {
       worker.unref();
       throw this.#late();
@@ -123,7 +114,7 @@ export class FileWorker<Parts> {
 
   #ask(patienceMs: number, send: (id: number) => void): Promise<unknown> {
     if (this.#isClosed) return Promise.reject(this.#failure('it is closed already'));
-    if (this.#isHanging) return Promise.reject(this.#late());
+    if (this.#state === 'hanging') return Promise.reject(this.#late());
     return new Promise((resolve, reject) => {
       const id = ++this.#lastId;
       this.#waiting.set(id, { patienceMs, resolve, reject });
@@ -146,9 +137,8 @@ export class FileWorker<Parts> {
   }
 
   #receive({ answers, commits }: WorkerReport): void {
-    this.#isRunning = true;
-    this.#isHanging = false;
-    if (answers.length > 0) this.#hasFailed = false;
+    this.#state = 'running';
+    if (answers.length > 0) this.#note(undefined);
     for (const answer of answers) this.#settle(answer);
     this.#watchFirst();
     for (const writes of commits) publishCommit(writes);
@@ -162,9 +152,12 @@ export class FileWorker<Parts> {
     else {
       const failure = new SqliteFileError(answer.failure.message, answer.failure.kind);
       call?.reject(failure);
-      this.#hasFailed = true;
-      if (failure.kind === 'damaged') this.#damage ??= failure;
+      this.#note(failure);
     }
+  }
+
+  #note(failure: SqliteFileError | undefined): void {
+    if (this.#lastFailure?.kind !== 'damaged') this.#lastFailure = failure;
   }
 
   /**
@@ -186,7 +179,7 @@ export class FileWorker<Parts> {
   }
 
   #rejectAll(error: SqliteFileError): void {
-    if (this.#waiting.size > 0) this.#hasFailed = true;
+    if (this.#waiting.size > 0) this.#note(error);
     for (const { reject } of this.#waiting.values()) reject(error);
     this.#waiting.clear();
     this.#watchFirst();
@@ -207,12 +200,12 @@ export class FileWorker<Parts> {
     const [id, { patienceMs }] = first;
     // `setImmediate` lets Node.js first handle a result that arrived while this thread was busy.
     const onDeadline = () => setImmediate(() => this.#rejectLate(id));
-    this.#deadline = setTimeout(onDeadline, this.#isRunning ? patienceMs : START_MS).unref();
+    this.#deadline = setTimeout(onDeadline, this.#state === 'running' ? patienceMs : START_MS).unref();
   }
 
   #rejectLate(id: number): void {
     if (!this.#waiting.has(id)) return;
-    this.#isHanging = true;
+    this.#state = 'hanging';
     this.#rejectAll(this.#late());
   }
 

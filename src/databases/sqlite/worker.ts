@@ -70,7 +70,7 @@ export function operationOf({ isWriter }: FileWorkerData): FileOperation {
 export function hostParts(createParts: (host: Host) => object): void {
   const data: FileWorkerData = workerData;
   const identities = new Map<string, string | undefined>([[data.file, data.identity]]);
-  const { noteCommit, answer } = createReporter(data, identities);
+  const { noteCommit, carryOut } = createReporter(data, identities);
   let opened: { readonly database: SqliteDatabase; readonly parts: object } | undefined;
 
   /** Opens the file if necessary. */
@@ -85,10 +85,10 @@ export function hostParts(createParts: (host: Host) => object): void {
     try {
       const parts = usableParts();
       for (const { id, part, method, parameters } of calls) {
-        answer(id, () => Object(parts)[part][method](...parameters));
+        carryOut(id, () => Object(parts)[part][method](...parameters));
       }
     } catch (error) {
-      for (const { id } of calls) answer(id, () => Promise.reject(error));
+      for (const { id } of calls) carryOut(id, () => Promise.reject(error));
     }
   }
 
@@ -103,7 +103,7 @@ export function hostParts(createParts: (host: Host) => object): void {
   parentPort?.postMessage(running);
 }
 
-/** Reports the outcomes of calls, and the commits. */
+/** Carries out calls, and reports their answers and the commits. */
 function createReporter(data: FileWorkerData, identities: ReadonlyMap<string, string | undefined>) {
   let answers: WorkerAnswer[] = [];
   let commits: number[] = [];
@@ -128,7 +128,7 @@ function createReporter(data: FileWorkerData, identities: ReadonlyMap<string, st
     return { id, failure: { message, kind } };
   }
 
-  async function answerOf(id: number, call: () => unknown): Promise<WorkerAnswer> {
+  async function answerTo(id: number, call: () => unknown): Promise<WorkerAnswer> {
     try {
       const value = await call();
       return types.isGeneratorObject(value) ? { id, items: openPort(value) } : { id, value };
@@ -137,21 +137,21 @@ function createReporter(data: FileWorkerData, identities: ReadonlyMap<string, st
     }
   }
 
-  async function answer(id: number, call: () => unknown): Promise<void> {
-    const outcome = await answerOf(id, call);
+  async function carryOut(id: number, call: () => unknown): Promise<void> {
+    const answer = await answerTo(id, call);
     if (answers.length === 0) queueMicrotask(send);
-    answers.push(outcome);
+    answers.push(answer);
   }
 
   function openPort(items: Generator): MessagePort {
     const { port1, port2 } = new MessageChannel();
-    port1.on('message', (id: number) => answer(id, () => items.next().value));
+    port1.on('message', (id: number) => carryOut(id, () => items.next().value));
     port1.on('close', () => items.return(undefined));
     port1.unref();
     return port2;
   }
 
-  return { answer, noteCommit: (writes: number) => void commits.push(writes) };
+  return { carryOut, noteCommit: (writes: number) => void commits.push(writes) };
 }
 
 /** Opens the file, and creates the objects. Adds its other files to `identities`. */
