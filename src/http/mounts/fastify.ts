@@ -3,7 +3,7 @@ import { after } from '../host-call.js';
 import { forEachField, type Reply, withVary } from '../reply.js';
 import type { RequestHead } from '../request.js';
 import { checkService, type OrderService } from '../service.js';
-import { createResponseQueue } from './node-internals.js';
+import { enqueue } from './node-internals.js';
 
 /** The part of Fastify that the mount uses. Not exported, so that editors suggest Fastify's type. */
 interface FastifyInstanceLike {
@@ -66,15 +66,14 @@ export function fastifyPlugin(service: OrderService): (app: FastifyInstanceLike)
         `prefix: expected the beginning of the service's basePath "${service.basePath}", not "${prefix}"`,
       );
     }
-    const enqueue = createResponseQueue();
-    const answer = (request: FastifyRequestLike, reply: FastifyReplyLike): unknown => {
+    const handle = (request: FastifyRequestLike, reply: FastifyReplyLike): unknown => {
       // Fastify's router decodes the path, and can be configured to ignore case and slashes.
       if (!service.owns(request.raw.url ?? '')) return reply.callNotFound();
       enqueue(reply.raw);
       const isMultiplexed = 'stream' in request.raw;
       return after(
         service.respond(request.raw, () => request.ip),
-        (answered) => send(reply, answered, isMultiplexed),
+        (prepared) => send(reply, prepared, isMultiplexed),
       );
     };
     // No body is read (RFC 9110 §9.3.5), so every content type is accepted, even an invalid one.
@@ -85,9 +84,9 @@ export function fastifyPlugin(service: OrderService): (app: FastifyInstanceLike)
     });
     // In Fastify's router a colon begins a parameter, and two stand for a literal colon.
     const collection = `${service.basePath.slice(prefix.length)}/store/orders`.replaceAll(':', '::');
-    app.all(collection, UNLISTED, answer);
+    app.all(collection, UNLISTED, handle);
     // The host's settings limit the length of a parameter, but not of a wildcard.
-    app.all(`${collection}/*`, UNLISTED, answer);
+    app.all(`${collection}/*`, UNLISTED, handle);
   };
 }
 

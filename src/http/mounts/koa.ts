@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { forEachField, type Reply, withVary } from '../reply.js';
 import { type RequestHead, withTarget } from '../request.js';
 import { checkService, type OrderService } from '../service.js';
-import { createResponseQueue } from './node-internals.js';
+import { enqueue } from './node-internals.js';
 import { respondBeforeErrors } from './node-server.js';
 import { createPrefixWarning } from './warnings.js';
 
@@ -38,7 +38,6 @@ export function koaMiddleware(
   service: OrderService,
 ): (ctx: KoaContextLike, next: () => Promise<unknown>) => Promise<void> {
   checkService(service, ['respond', 'owns']);
-  const enqueue = createResponseQueue();
   const warnOfPrefix = createPrefixWarning(service);
   return async (ctx, next) => {
     // The target is read from `originalUrl`, because Koa's routers and mounts rewrite `url`.

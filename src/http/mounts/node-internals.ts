@@ -22,41 +22,43 @@ export function acceptUnusual(server: Server): void {
 /** How many requests of one connection can wait for earlier responses. */
 const MAX_WAITING = 16;
 
+const WAITING = Symbol('responses that wait');
+
+interface Connection extends Socket {
+  [WAITING]?: Set<ServerResponse>;
+}
+
 /**
- * Creates a function that queues a response which has to wait for earlier ones of its connection.
- * The function returns whether the response waits, and calls `start` when its turn comes. If
- * sixteen responses wait, the sixteenth is the last of its connection, and nothing after its request
- * is read. A client should then send the unanswered requests again (RFC 9112 §9.3.2). Node.js gives
- * the socket to a response when no earlier one is left. Test: `pipelining.test.ts`.
+ * Queues a response that has to wait for earlier ones of its connection. Returns whether the
+ * response waits, and calls `start` when its turn comes. If sixteen responses wait, the sixteenth is
+ * the last of its connection, and nothing after its request is read. A client should then send the
+ * unanswered requests again (RFC 9112 §9.3.2). Node.js gives the socket to a response when no earlier
+ * one is left, but keeps no list of those that wait. Test: `pipelining.test.ts`.
  */
-export function createResponseQueue(): (response: unknown, start?: () => void) => boolean {
-  const waitingOf = new WeakMap<Socket, Set<ServerResponse>>();
-
-  function createWaiting(socket: Socket): Set<ServerResponse> {
-    const waiting = new Set<ServerResponse>();
-    waitingOf.set(socket, waiting);
-    socket.once('close', () => waiting.forEach(closeWaiting));
-    return waiting;
+export function enqueue(response: unknown, start?: () => void): boolean {
+  // HTTP/2 responses and emulations of node:http never wait.
+  if (!(response instanceof ServerResponse) || response.socket !== null) return false;
+  const socket: Connection = response.req.socket;
+  socket[WAITING] ??= createWaiting(socket);
+  const waiting = socket[WAITING];
+  waiting.add(response);
+  if (socket.destroyed) closeWaiting(response);
+  response.once('socket', () => {
+    waiting.delete(response);
+    // One request of a connection in each pass of the event loop leaves time for the others.
+    if (start !== undefined) setImmediate(start);
+  });
+  if (waiting.size >= MAX_WAITING) {
+    makeLast(response);
+    stopReading(socket);
   }
+  return true;
+}
 
-  return (response, start) => {
-    // HTTP/2 responses and emulations of node:http never wait.
-    if (!(response instanceof ServerResponse) || response.socket !== null) return false;
-    const { socket } = response.req;
-    const waiting = waitingOf.get(socket) ?? createWaiting(socket);
-    waiting.add(response);
-    if (socket.destroyed) closeWaiting(response);
-    response.once('socket', () => {
-      waiting.delete(response);
-      // One request of a connection in each pass of the event loop leaves time for the others.
-      if (start !== undefined) setImmediate(start);
-    });
-    if (waiting.size >= MAX_WAITING) {
-      makeLast(response);
-      stopReading(socket);
-    }
-    return true;
-  };
+function createWaiting(socket: Socket): Set<ServerResponse> {
+  const waiting = new Set<ServerResponse>();
+  socket.once('close', () => waiting.forEach(closeWaiting));
+  return waiting;
 }
 
 /**

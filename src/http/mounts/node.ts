@@ -5,7 +5,7 @@ import { after } from '../host-call.js';
 import type { Reply } from '../reply.js';
 import { type RequestHead, withTarget } from '../request.js';
 import { checkService, type OrderService } from '../service.js';
-import { createResponseQueue } from './node-internals.js';
+import { enqueue } from './node-internals.js';
 import { send } from './node-reply.js';
 import { attachTo, respondBeforeErrors } from './node-server.js';
 import { createFrameworkAddress, createPrefixWarning } from './warnings.js';
@@ -64,7 +64,6 @@ export function nodeHandler(service: OrderService, options: NodeMountOptions = {
   const { clientAddress = createFrameworkAddress(), onReply } = options;
   checkFunction('clientAddress', clientAddress);
   if (onReply !== undefined) checkFunction('onReply', onReply);
-  const enqueue = createResponseQueue();
   const warnOfPrefix = createPrefixWarning(service);
 
   function respond(request: NodeRequest, response: HttpResponse, head: RequestHead): void | Promise<void> {
