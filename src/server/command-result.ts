@@ -1,19 +1,22 @@
-/** The result of a command. The exit code is 0 for `done`. */
+/** The result of a command. */
 export type CommandResult =
   /**
    * The output: `text` is for people, and `json` is one JSON value for scripts. Both are absent if
    * the command has written its output itself.
    */
-  | { readonly outcome: 'done'; readonly text?: string; readonly json?: string }
-  | { readonly outcome: 'failed'; readonly message: string; readonly exitCode: number };
+  | { readonly exitCode: 0; readonly text?: string; readonly json?: string }
+  | { readonly exitCode: FailureCode; readonly message: string };
 
-/** Thrown for an invalid command line or setting. The exit code is 2. */
+/** 1 for a failure, 2 for an invalid command line or setting, 130 for SIGINT, as shells report it. */
+type FailureCode = 1 | 2 | 130;
+
+/** Thrown for an invalid command line or setting. */
 export class Misuse extends Error {}
 
 export function done(text: string, value: unknown): CommandResult {
-  return { outcome: 'done', text, json: JSON.stringify(value) };
+  return { exitCode: 0, text, json: JSON.stringify(value) };
 }
 
-export function failed(message: string, exitCode = 1): CommandResult {
-  return { outcome: 'failed', message, exitCode };
+export function failed(message: string, exitCode: FailureCode = 1): CommandResult {
+  return { exitCode, message };
 }

@@ -46,8 +46,8 @@ test('a server and the commands on a file hold exactly the descriptors that they
   assert.ok(!openServerSqliteStorage(file).ok);
   await opened.storage.close();
   assert.deepEqual(openFiles(directory), []);
-  assert.equal(backUp(file, backup).outcome, 'done');
-  for (const _ of [1, 2]) assert.equal(restore(backup, file).outcome, 'done');
+  assert.equal(backUp(file, backup).exitCode, 0);
+  for (const _ of [1, 2]) assert.equal(restore(backup, file).exitCode, 0);
   assert.throws(() => withUnmigratedFile(backup, () => assert.fail('no')), /no/);
   assert.deepEqual(openFiles(directory), []);
 });

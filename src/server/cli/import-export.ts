@@ -21,8 +21,6 @@ export type Records = ReturnType<Storage['records']>;
 type Format = 'json' | 'csv';
 
 class Interrupted extends Error {}
-/** The exit code of a program that SIGINT has ended, as shells report it: 128 + 2. */
-const INTERRUPTED = 130;
 
 export async function importOrders(invocation: Invocation): Promise<CommandResult> {
   const { operand: file } = invocation;
@@ -111,7 +109,7 @@ async function store(
     }
   } catch (error) {
     if (error instanceof ImportMistake) return refused(error.line, error.message);
-    if (error instanceof Interrupted) return failed(`${name}: interrupted; nothing was imported`, INTERRUPTED);
+    if (error instanceof Interrupted) return failed(`${name}: interrupted; nothing was imported`, 130);
     throw error;
   }
 }
@@ -156,5 +154,5 @@ export async function print(texts: AsyncIterable<string>): Promise<CommandResult
       return failed(`cannot write to stdout: ${messageOf(error)}`);
     }
   }
-  return { outcome: 'done' };
+  return { exitCode: 0 };
 }

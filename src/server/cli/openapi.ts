@@ -9,6 +9,6 @@ export const openApiCommand: Command = {
   options: settingOptions(['basePath', 'publicUrl']),
   run(invocation) {
     const { basePath, publicUrl } = readSettings(invocation, ['basePath', 'publicUrl']).settings;
-    return { outcome: 'done', text: JSON.stringify(createOpenApiDocument({ basePath, publicUrl }), null, 2) };
+    return { exitCode: 0, text: JSON.stringify(createOpenApiDocument({ basePath, publicUrl }), null, 2) };
   },
 };

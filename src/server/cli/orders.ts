@@ -112,7 +112,7 @@ async function showOrder({ orders }: Storage, id: OrderId): Promise<CommandResul
   const record = await orders.get(id);
   if (record === undefined) return failed(`the order ${id} does not exist`);
   const rows = Object.entries(record).map(([field, value]) => `${field.padEnd(8)}  ${printable(`${value}`)}`);
-  return { outcome: 'done', text: rows.join('\n'), json: serializeRecord(record) };
+  return { exitCode: 0, text: rows.join('\n'), json: serializeRecord(record) };
 }
 
 const REFUSALS = {
@@ -131,5 +131,5 @@ function transitionResult(
     const rule = outcome === 'not_found' ? '' : `; only a pending order can be ${status}`;
     return failed(`the order ${id} ${REFUSALS[outcome]}${rule}`);
   }
-  return { outcome: 'done', text: `the order ${id} is ${status}`, json: `{"id":${id},"status":"${status}"}` };
+  return { exitCode: 0, text: `the order ${id} is ${status}`, json: `{"id":${id},"status":"${status}"}` };
 }

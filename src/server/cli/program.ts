@@ -34,7 +34,7 @@ export async function runProgram(args: readonly string[], environment: SettingSo
     if (!(error instanceof Misuse)) throw error;
     return failed(error.message, 2);
   });
-  if (result.outcome === 'failed') {
+  if (result.exitCode !== 0) {
     await printError(result.message);
     // A failure of this write is ignored, because the message is already on stderr.
     if (wantsJson) await writeText(process.stdout, `${JSON.stringify({ error: result.message })}\n`).catch(() => {});
@@ -111,7 +111,7 @@ function beforeOperands(args: readonly string[]): readonly string[] {
 }
 
 function helpResult(text: string): CommandResult {
-  return { outcome: 'done', text };
+  return { exitCode: 0, text };
 }
 
 function unknownCommand(typed: string, commands: readonly Command[]): Misuse {

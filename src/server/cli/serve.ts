@@ -31,7 +31,7 @@ async function serve(invocation: Invocation): Promise<CommandResult> {
       return await runPrimary(settings, log);
     }
     const result = await openAndRun(invocation, settings, log, worker ?? processLifecycle(log));
-    if (worker === undefined || result.outcome === 'done') return result;
+    if (worker === undefined || result.exitCode === 0) return result;
     log.flush();
     return await worker.fail(result.message);
   } finally {

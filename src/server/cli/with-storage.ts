@@ -34,7 +34,7 @@ export async function withStorage(
     .then(() => work(storage, settings))
     .catch((error) => failed(failureOf(error, storage.name, 'use').message));
   await storage.close();
-  if (result.outcome === 'failed') created?.remove();
+  if (result.exitCode !== 0) created?.remove();
   return result;
 }
 

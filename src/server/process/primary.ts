@@ -71,7 +71,7 @@ export async function runPrimary({ workers: count, host, metricsPort }: Settings
     clearTimeout(killTimer);
     for (const end of unclean) log.error('worker ended', end);
     log.event('stopped');
-    return unclean.length === 0 ? { outcome: 'done' } : failed('a worker did not stop cleanly; the log names it');
+    return unclean.length === 0 ? { exitCode: 0 } : failed('a worker did not stop cleanly; the log names it');
   } catch (error) {
     return failed(messageOf(error));
   } finally {

@@ -95,19 +95,19 @@ export async function runServer(
   }
 
   const result = await serve().then(
-    (): CommandResult => ({ outcome: 'done' }),
+    (): CommandResult => ({ exitCode: 0 }),
     (error) => failed(messageOf(error)),
   );
   for (const cleanUp of cleanUps.reverse()) await cleanUp();
   try {
     await storage.close();
-    if (result.outcome === 'failed') created?.remove();
+    if (result.exitCode !== 0) created?.remove();
   } catch (error) {
     log.error('database not closed', { error: messageOf(error) });
     // Node.js would not exit while a thread waits for a disk.
     process.once('exit', () => process.kill(process.pid, 'SIGKILL'));
   }
-  if (result.outcome === 'done') lifecycle.report('stopped');
+  if (result.exitCode === 0) lifecycle.report('stopped');
   return result;
 }
 

@@ -14,27 +14,27 @@ export function collectMetrics(sum: typeof addUp): () => Promise<string> {
   const readings = new Map<number, Reading>();
   let ended: Promise<Reading> = Promise.resolve([]);
   /** Has an event with the id of each worker that has sent its metrics or is gone. */
-  const answers = new EventEmitter();
+  const events = new EventEmitter();
   cluster.on('message', ({ id }: Worker, message: unknown) => {
     if (!isWorkerMessage(message) || !('metrics' in message)) return;
     readings.set(id, message.metrics);
-    answers.emit(`${id}`);
+    events.emit(`${id}`);
   });
   // At `exit`, the last message of a worker can still be on its way, and would be counted twice.
   cluster.on('disconnect', ({ id }: Worker) => {
     const counts = readings.get(id)?.filter(({ type }) => ['counter', 'histogram'].includes(`${type}`)) ?? [];
     readings.delete(id);
     ended = ended.then((before) => sum([before, counts]).getMetricsAsJSON());
-    answers.emit(`${id}`);
+    events.emit(`${id}`);
   });
 
   return async () => {
     const signal = AbortSignal.timeout(PATIENCE_MS);
     const asked = Object.values(cluster.workers ?? {}).map(async (worker) => {
       if (worker === undefined || !worker.isConnected()) return;
-      const answer = once(answers, `${worker.id}`, { signal });
+      const sent = once(events, `${worker.id}`, { signal });
       worker.send('metrics', () => {});
-      await answer;
+      await sent;
     });
     await Promise.allSettled(asked);
     return sum([...readings.values(), await ended]).metrics();

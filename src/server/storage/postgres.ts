@@ -8,7 +8,7 @@ import { readRecords } from '../../orders/postgres/list.js';
 import { ORDERS_SCHEMA } from '../../orders/postgres/table.js';
 import { ifInstalled } from '../installed.js';
 import { createPostgresKeyRing, KEYS_SCHEMA } from '../keys/postgres.js';
-import type { OpenOutcome, Storage } from './storage.js';
+import type { OpenAttempt, Storage } from './storage.js';
 
 export interface PostgresStorageOptions {
   /** Creates missing tables. A server always does. */
@@ -36,7 +36,7 @@ type Driver = Pick<typeof import('pg'), 'Client' | 'Pool'>;
 export async function openPostgresStorage(
   url: string,
   { isServer = false, create = isServer }: PostgresStorageOptions = {},
-): Promise<OpenOutcome> {
+): Promise<OpenAttempt> {
   const config: ClientConfig = {
     connectionString: url,
     application_name: 'store-orders',

@@ -16,7 +16,7 @@ import { createFile } from './created-file.js';
 import { checkFile, checkForServer } from './existing-file.js';
 import { type ProgramParts, SCHEMAS } from './program-parts.js';
 import { hasServer, lockForServer } from './server-lock.js';
-import type { CreatedStorage, OpenOutcome, ServerStorage, Storage } from './storage.js';
+import type { CreatedStorage, OpenAttempt, ServerStorage, Storage } from './storage.js';
 
 /** {@link Storage} in one SQLite file. */
 export interface SqliteStorage extends Storage {
@@ -30,7 +30,7 @@ export const IN_MEMORY = ':memory:';
  * that a mistyped name does not look like an empty database. Refuses a file with older tables,
  * because a server may be using it.
  */
-export function openSqliteStorage(file: string, { create = false } = {}): OpenOutcome<SqliteStorage> {
+export function openSqliteStorage(file: string, { create = false } = {}): OpenAttempt<SqliteStorage> {
   return openOrCreate(file, openHere, () => {
     const creates = file === IN_MEMORY || (create && !existsSync(file));
     if (!creates) checkFile(file);
@@ -46,7 +46,7 @@ export function openSqliteStorage(file: string, { create = false } = {}): OpenOu
  * server runs on the file, or if the file belongs to another program or is damaged. A database in
  * memory is opened on this thread, because no other thread can open it.
  */
-export function openServerSqliteStorage(file: string): OpenOutcome<ServerStorage> {
+export function openServerSqliteStorage(file: string): OpenAttempt<ServerStorage> {
   if (file === IN_MEMORY) return openSqliteStorage(file);
   return openOrCreate(file, openInWorkers, () => {
     // Comes before the lock, which creates a file, because no file must be left beside one of others.
@@ -69,7 +69,7 @@ function openOrCreate<Opened extends ServerStorage>(
   file: string,
   open: (file: string, unlock: () => void) => Opened,
   lock: () => () => void,
-): OpenOutcome<Opened> {
+): OpenAttempt<Opened> {
   // SQLite's temporary files are beside the database, because /tmp may be read-only or too small
   // for an import. SQLite reads this variable when it opens its first file.
   process.env['SQLITE_TMPDIR'] ??= dirname(file);

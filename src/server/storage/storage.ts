@@ -37,6 +37,6 @@ export interface CreatedStorage {
   remove(): void;
 }
 
-export type OpenOutcome<Opened extends ServerStorage = Storage> =
+export type OpenAttempt<Opened extends ServerStorage = Storage> =
   | ({ readonly ok: true } & OpenedStorage<Opened>)
   | { readonly ok: false; readonly message: string };
