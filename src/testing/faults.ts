@@ -61,10 +61,10 @@ export function createFaultResponder(
   return async (fault, request, { clientAddress, signal }) => {
     if (fault === 500 || fault === 503) return broken[fault]().respond(request, clientAddress);
     if (fault === 'request_lost') return undefined;
-    const answering = service.respond(request, clientAddress);
+    const pending = service.respond(request, clientAddress);
     // The delay begins at once, however long the service needs, so that fake timers can advance it.
     if (typeof fault === 'object') await delay(fault.delayMs, signal);
-    const reply = await answering;
+    const reply = await pending;
     if (fault === 'response_lost') return undefined;
     if (fault !== 'response_torn') return reply;
     return reply.body === undefined ? undefined : { ...reply, body: tearInHalf(reply.body) };

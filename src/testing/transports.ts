@@ -32,7 +32,7 @@ export function createTransports(
   const handleSocket = nodeHandler(service);
   const withReply = (reply: Reply): OrderService => ({ ...service, respond: () => reply });
 
-  async function answer(request: Request): Promise<Response> {
+  async function respond(request: Request): Promise<Response> {
     const { signal } = request;
     signal.throwIfAborted();
     const fault = nextFault();
@@ -43,7 +43,7 @@ export function createTransports(
     throw new TypeError('fetch failed', { cause: Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }) });
   }
 
-  async function answerWithFault(fault: TestFault, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function sendWithFault(fault: TestFault, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const closing = new AbortController();
     response.once('close', () => closing.abort());
     const reply = await respondWithFault(fault, request, {
@@ -55,14 +55,14 @@ export function createTransports(
   }
 
   return {
-    fetch: async (input, init) => answer(new Request(input, init)),
+    fetch: async (input, init) => respond(new Request(input, init)),
 
     async listen() {
       const server = handleSocket.attach(
         createServer((request, response) => {
           const fault = nextFault();
           if (fault === undefined) handleSocket(request, response);
-          else void answerWithFault(fault, request, response);
+          else void sendWithFault(fault, request, response);
         }),
       );
       await once(server.listen(0, '127.0.0.1'), 'listening');

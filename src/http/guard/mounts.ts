@@ -9,7 +9,7 @@ import { type NodeMountOptions, type NodeRequest, originalHead } from '../mounts
 import { isOver, send } from '../mounts/node-reply.js';
 import { createFrameworkAddress } from '../mounts/warnings.js';
 import { forEachField } from '../reply.js';
-import type { Guard, GuardOutcome } from './guard.js';
+import type { Guard, GuardVerdict } from './guard.js';
 
 const principals = new WeakMap<object, Principal>();
 
@@ -31,19 +31,19 @@ export function nodeGuard(
   const { clientAddress = createFrameworkAddress() } = options;
   checkFunction('clientAddress', clientAddress);
   return (request, response, next) => {
-    function proceed(outcome: GuardOutcome): void {
-      if (!outcome.admitted) {
-        send(response, outcome.reply);
+    function proceed(verdict: GuardVerdict): void {
+      if (!verdict.admitted) {
+        send(response, verdict.reply);
         return;
       }
       if (isOver(response)) return;
-      const { principal, headers } = outcome;
+      const { principal, headers } = verdict;
       principals.set(request, principal);
       forEachField(headers, (name, value) => void response.setHeader(name, value));
       next();
     }
-    const outcome = guard.admit(originalHead(request), () => clientAddress(request));
-    after(outcome, proceed);
+    const verdict = guard.admit(originalHead(request), () => clientAddress(request));
+    after(verdict, proceed);
   };
 }
 
@@ -62,18 +62,18 @@ export function fetchGuard<Context extends unknown[] = unknown[]>(
   const { clientAddress = ipOf } = options;
   checkFunction('clientAddress', clientAddress);
   return async (request, ...context) => {
-    const outcome = await guard.admit(headOf(request), () => clientAddress(request, ...context));
-    if (!outcome.admitted) return toResponse(outcome.reply);
-    const answer = await handle(request, outcome.principal, ...context);
-    return withFields(answer, outcome.headers);
+    const verdict = await guard.admit(headOf(request), () => clientAddress(request, ...context));
+    if (!verdict.admitted) return toResponse(verdict.reply);
+    const response = await handle(request, verdict.principal, ...context);
+    return withFields(response, verdict.headers);
   };
 }
 
-function withFields(answer: Response, fields: readonly string[]): Response {
+function withFields(response: Response, fields: readonly string[]): Response {
   // A response of status 101 (protocol switch) or 0 (network error) cannot be copied.
-  if (answer.status < 200) return answer;
+  if (response.status < 200) return response;
   // The response is copied, because the headers of a fetched response are immutable.
-  const response = new Response(answer.body, answer);
-  forEachField(fields, (name, value) => response.headers.set(name, value));
-  return response;
+  const copy = new Response(response.body, response);
+  forEachField(fields, (name, value) => copy.headers.set(name, value));
+  return copy;
 }

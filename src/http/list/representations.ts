@@ -41,20 +41,20 @@ export function createRepresentationSelector(
   contentFields = JSON_TYPE,
   cacheFields: readonly string[] = [],
 ): SelectRepresentation {
-  const identity = represent('identity', body);
+  const identity = outcomeOf('identity', body);
   const compressed = new Map<Coding, Promise<Outcome>>();
 
   function compress(coding: Exclude<Coding, 'identity'>): Promise<Outcome> {
     const pieces = typeof body === 'string' || body instanceof Uint8Array ? [Buffer.from(body)] : body;
     const bytes = collect(Readable.from(pieces).pipe(COMPRESSORS[coding]()));
-    const outcome = bytes.then((whole) => represent(coding, whole));
+    const outcome = bytes.then((coded) => outcomeOf(coding, coded));
     compressed.set(coding, outcome);
     // After a failed compression, the next request tries again.
     outcome.catch(() => compressed.delete(coding));
     return outcome;
   }
 
-  function represent(coding: Coding, coded: SerializedList['body']): Outcome {
+  function outcomeOf(coding: Coding, coded: SerializedList['body']): Outcome {
     const encoding = coding === 'identity' ? [] : ['Content-Encoding', coding];
     const fields = [...contentFields, ...encoding, ...commonFields(coding), 'Content-Length', `${coded.length}`];
     return { status: 200, fields, body: coded };

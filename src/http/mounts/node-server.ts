@@ -40,14 +40,14 @@ export function attachTo<S extends Server>(
   server.on('checkExpectation', (request, response) => void server.emit('request', request, response));
   server.on('connect', (request, socket) => {
     handleEvents(socket);
-    answerAndClose(socket, () => service.respond(request, () => clientAddress(request)));
+    respondAndClose(socket, () => service.respond(request, () => clientAddress(request)));
   });
   const closing = new WeakSet<Duplex>();
   server.on('clientError', (error: ClientError, socket) => {
     if (!closing.has(socket)) {
       closing.add(socket);
       const address = socket instanceof Socket ? socket.remoteAddress : undefined;
-      answerAndClose(socket, () => service.refuse(codeOf(error), address));
+      respondAndClose(socket, () => service.refuse(codeOf(error), address));
     } else if (error.code === TIMED_OUT) {
       // The pending response waits for the rest of the malformed content, which never arrives. All
       // other later errors are only consequences of the first.
@@ -79,7 +79,7 @@ function stopAndFinish(socket: Socket): boolean {
  * Sends the pending responses of a socket that Node.js no longer parses, then closes it. If there
  * are none, sends a last response instead.
  */
-function answerAndClose(socket: Duplex, ask: () => Reply | Promise<Reply>): void {
+function respondAndClose(socket: Duplex, ask: () => Reply | Promise<Reply>): void {
   if (finish(socket)) return;
   const close = () => void socket.destroy();
   if (!socket.writable || responseInProgress(socket)?.headersSent) close();
@@ -121,9 +121,9 @@ function codeOf({ code = '', rawPacket, bytesParsed }: ClientError): RefusalCode
 
 /** Serialises a reply as an HTTP/1.1 message (RFC 9112 §4 and §5). */
 function serializeReply({ status, headers, body }: Reply): string {
-  let head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nDate: ${new Date().toUTCString()}\r\n`;
+  let lines = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nDate: ${new Date().toUTCString()}\r\n`;
   forEachField(headers, (name, value) => {
-    if (name !== 'Connection') head += `${name}: ${value}\r\n`;
+    if (name !== 'Connection') lines += `${name}: ${value}\r\n`;
   });
-  return `${head}Connection: close\r\n\r\n${body ?? ''}`;
+  return `${lines}Connection: close\r\n\r\n${body ?? ''}`;
 }

@@ -38,10 +38,10 @@ export function createSharedLimiter(calls: RedisCalls, localMs: () => number, re
 
   function ask(key: string, plan: Plan, cost: number): Promise<ServerDecision> {
     const sentMs = localMs();
-    return calls.decide('take', key, plan, cost).then((answer) => {
-      const { decision } = answer;
+    return calls.decide('take', key, plan, cost).then((decided) => {
+      const { decision } = decided;
       if (!decision.allowed) refusals.set(key, { decision, sentMs, receivedMs: localMs() });
-      return answer;
+      return decided;
     });
   }
 

@@ -110,7 +110,7 @@ const CONSOLE = `<section id="try" aria-labelledby="try-title">
 <button>Cancel</button>
 </span>
 </form>
-<div id="answer" class="answer">
+<div id="response" class="response">
 <p class="hint">Requests are sent with the key in the <a href="#key">API key</a> field. The page forgets it on reload.</p>
 <p class="hint">A server that starts with a new database prints demo keys. To create a key: <code>npx store-orders keys create --plan free</code></p>
 </div>

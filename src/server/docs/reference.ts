@@ -26,12 +26,12 @@ export function renderOperation(
   { basePath, base }: Addresses,
 ): string {
   const { method, path, operationId, summary, description, parameters = [], responses } = operation;
-  const answers = Object.entries(responses).flatMap(([status, { $ref }]) => {
+  const documented = Object.entries(responses).flatMap(([status, { $ref }]) => {
     const response = components.responses[$ref.replace('#/components/responses/', '')];
     const examples = Object.entries(response?.content?.['application/json'].examples ?? {});
     return response === undefined ? [] : [{ status, response, examples }];
   });
-  const [shown] = answers.find(({ status }) => status === '200')?.examples ?? [];
+  const [shown] = documented.find(({ status }) => status === '200')?.examples ?? [];
   return section(
     operationId,
     summary,
@@ -42,11 +42,11 @@ ${requestSamples(operation, base)}
 ${shown === undefined ? '' : jsonBlock('Response', shown[1].value)}
 <h3>Responses</h3>
 ${fieldList(
-  answers.map(({ status, response, examples }) => {
+  documented.map(({ status, response, examples }) => {
     const links = Number(status) < 400 ? [] : examples.map(([code]) => errorLink(code));
     return [`<code>${status}</code>`, [prose(response.description), ...links].join(' ')];
   }),
-  ' wide answers',
+  ' wide responses',
 )}`,
   );
 }

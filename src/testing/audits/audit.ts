@@ -1,7 +1,7 @@
 import { PLANS, type Plan } from '../../limits/index.js';
 import type { OrderInput } from '../../orders/index.js';
 import type { TestCase } from '../suites/test-case.js';
-import type { Answer } from './answer.js';
+import type { ReadResponse } from './response.js';
 
 /**
  * The implementation to audit: a server at an address, or a function like `fetch`. A `TestService`
@@ -47,7 +47,7 @@ export interface Audit extends TestCase {
 /** The functions through which an audit uses the target. */
 export interface Subject {
   /** Sends a request to a path below the base address. `fields` are pairs of name and value. */
-  ask(method: string, path: string, ...fields: readonly (readonly [string, string])[]): Promise<Answer>;
+  ask(method: string, path: string, ...fields: readonly (readonly [string, string])[]): Promise<ReadResponse>;
   /** Asks with a valid key: a new one each time if possible, so that no quota is used up. */
   askWithKey: Subject['ask'];
   put(...orders: readonly OrderInput[]): Promise<void>;

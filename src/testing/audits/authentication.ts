@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { PLANS } from '../../limits/index.js';
-import { assertError } from './answer.js';
 import { bearer, type Clause, ORDERS_PATH, orderPath } from './audit.js';
+import { assertError } from './response.js';
 
 const OPERATIONS = [
   ['GET', ORDERS_PATH],
@@ -43,9 +43,9 @@ export const authenticationClauses: readonly Clause[] = [
       const names = similarKeys('KEY');
       for (const [index, other] of [...similarKeys(key), 'k'.repeat(7_000)].entries()) {
         for (const [method, path] of OPERATIONS) {
-          const answer = await ask(method, path, bearer(other));
-          assertError(answer, 401, `${method} with ${names[index] ?? 'a long key'}`);
-          assert.ok(!answer.text.includes(other) || other.length === 1, 'the response must not repeat the key');
+          const response = await ask(method, path, bearer(other));
+          assertError(response, 401, `${method} with ${names[index] ?? 'a long key'}`);
+          assert.ok(!response.text.includes(other) || other.length === 1, 'the response must not repeat the key');
         }
       }
       assert.equal((await ask('DELETE', orderPath(1), bearer(key))).status, 204, 'order 1 must still be pending');

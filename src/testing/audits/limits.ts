@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createPlan, PLANS, perDay, perMinute } from '../../limits/index.js';
-import { assertError, rateLimitOf, retryAfterOf } from './answer.js';
 import { bearer, type Clause, ORDERS_PATH, orderPath, type Subject } from './audit.js';
+import { assertError, rateLimitOf, retryAfterOf } from './response.js';
 
 /** Two windows, so small that a test can use up one and then the other. */
 const TINY = createPlan({ name: 'tiny', policies: [perMinute(2), perDay(5)], ban: false });
@@ -36,9 +36,9 @@ export const limitClauses: readonly Clause[] = [
         [200, ...list, tiny],
         [429, ...list, tiny],
       ] as const) {
-        const answer = await subject.ask(method, path, ...fields);
-        assert.equal(answer.status, status, `${method} ${path}`);
-        const { limit, remaining } = rateLimitOf(answer);
+        const response = await subject.ask(method, path, ...fields);
+        assert.equal(response.status, status, `${method} ${path}`);
+        const { limit, remaining } = rateLimitOf(response);
         assert.ok(remaining <= limit, 'X-RateLimit-Remaining must be at most X-RateLimit-Limit');
       }
     },
@@ -86,8 +86,8 @@ export const limitClauses: readonly Clause[] = [
     async check({ ask, issueKey }) {
       const key = bearer(await issueKey(PLANS.free));
       for (let left = 59; left >= 0; left--) {
-        const answer = await ask('GET', ORDERS_PATH, key);
-        assert.deepEqual([answer.status, rateLimitOf(answer).remaining], [200, left]);
+        const response = await ask('GET', ORDERS_PATH, key);
+        assert.deepEqual([response.status, rateLimitOf(response).remaining], [200, left]);
       }
       const refused = await ask('GET', ORDERS_PATH, key);
       assertError(refused, 429);
@@ -106,15 +106,15 @@ export const limitClauses: readonly Clause[] = [
       await subject.advance(777);
       const refusingQuotas = [];
       for (let passed = 0; passed < 7; ) {
-        const answer = await subject.ask('GET', ORDERS_PATH, bearer(key));
-        if (answer.status === 200) {
+        const response = await subject.ask('GET', ORDERS_PATH, bearer(key));
+        if (response.status === 200) {
           passed++;
           continue;
         }
-        assertError(answer, 429);
-        const { limit } = rateLimitOf(answer);
+        assertError(response, 429);
+        const { limit } = rateLimitOf(response);
         refusingQuotas.push(limit);
-        await subject.advance(retryAfterOf(answer) * 1_000);
+        await subject.advance(retryAfterOf(response) * 1_000);
         assert.equal((await subject.ask('GET', ORDERS_PATH, bearer(key))).status, 200, `after waiting, limit ${limit}`);
         passed++;
       }
@@ -128,7 +128,7 @@ export const limitClauses: readonly Clause[] = [
     needs: ['issueKey', 'clock'],
     async check(subject) {
       const refused = await exhaust(subject, await subject.issueKey(TINY), 12_345);
-      await subject.advance((retryAfterOf(refused.answer) - 1) * 1_000);
+      await subject.advance((retryAfterOf(refused.response) - 1) * 1_000);
       const early = await subject.ask('GET', ORDERS_PATH, refused.key);
       assertError(early, 429);
       assert.equal(retryAfterOf(early), 1);
@@ -175,8 +175,8 @@ export const limitClauses: readonly Clause[] = [
       const key = bearer(await subject.issueKey(PLANS.free));
       await exhaust(subject, await subject.issueKey(TINY));
       for (let n = 0; n < 10; n++) await subject.ask('GET', ORDERS_PATH, bearer('nobody'));
-      const answer = await subject.ask('GET', ORDERS_PATH, key);
-      assert.deepEqual([answer.status, rateLimitOf(answer).remaining], [200, 59]);
+      const response = await subject.ask('GET', ORDERS_PATH, key);
+      assert.deepEqual([response.status, rateLimitOf(response).remaining], [200, 59]);
     },
   },
   {
@@ -211,8 +211,8 @@ export const limitClauses: readonly Clause[] = [
     async check(subject) {
       await subject.put({ id: 1, status: 'cancelled' }, { id: 2, status: 'shipped' }, { id: 3, status: 'returned' });
       const key = bearer(await subject.issueKey(PLANS.free));
-      const { key: strict, answer } = await exhaust(subject, await subject.issueKey(STRICT));
-      assert.equal(assertError(answer, 429), 'rate_limit_exceeded');
+      const { key: strict, response } = await exhaust(subject, await subject.issueKey(STRICT));
+      assert.equal(assertError(response, 429), 'rate_limit_exceeded');
       await subject.advance(1_001);
       for (const [code, status, method, path, ...fields] of [
         ['api_key_banned', 429, 'GET', ORDERS_PATH, strict],
@@ -238,10 +238,10 @@ export const limitClauses: readonly Clause[] = [
 async function exhaust(subject: Subject, apiKey: string, afterMs = 0) {
   const key = bearer(apiKey);
   for (let n = 0; n < 60; n++) {
-    const answer = await subject.ask('GET', ORDERS_PATH, key);
-    if (rateLimitOf(answer).remaining > 0) continue;
+    const response = await subject.ask('GET', ORDERS_PATH, key);
+    if (rateLimitOf(response).remaining > 0) continue;
     await subject.advance(afterMs);
-    return { key, answer: await subject.ask('GET', ORDERS_PATH, key) };
+    return { key, response: await subject.ask('GET', ORDERS_PATH, key) };
   }
   return assert.fail('60 requests did not use up a quota of at most 2 requests a minute');
 }

@@ -3,8 +3,8 @@ import { PLANS } from '../../limits/index.js';
 import { parseJson } from '../../orders/json.js';
 import { INT64_MAX, INT64_MIN } from '../../orders/order.js';
 import { EDGE_IDS } from '../suites/order-store.js';
-import { type Answer, assertError, assertStatus } from './answer.js';
 import { bearer, type Clause, ORDERS_PATH, orderPath } from './audit.js';
+import { assertError, assertStatus, type ReadResponse } from './response.js';
 
 /** Texts that are not ids. Number parsers read some of them as 1, 0 or a limit of int64. */
 const INVALID_IDS = [
@@ -32,8 +32,8 @@ export const orderClauses: readonly Clause[] = [
     async check(subject) {
       const many = Array.from({ length: 250 }, (_, index) => ({ id: 700_000n + BigInt(index) }));
       await subject.put(FULL_ORDER, ...many);
-      const answer = await subject.askWithKey('GET', ORDERS_PATH);
-      const listed = ordersOf(answer);
+      const response = await subject.askWithKey('GET', ORDERS_PATH);
+      const listed = ordersOf(response);
       for (const { id } of many) assert.ok(listed.has(id), `order ${id} must be listed`);
       const order = listed.get(2n ** 53n + 1n) ?? assert.fail('order 9007199254740993 is not listed');
       for (const [name, value] of Object.entries(FULL_ORDER)) assert.equal(Reflect.get(order, name), value, name);
@@ -214,20 +214,20 @@ export const orderClauses: readonly Clause[] = [
     async check(subject) {
       await subject.put({ id: 700_000n });
       const key = bearer(await subject.issueKey(PLANS.business));
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         Array.from({ length: 50 }, () => subject.ask('DELETE', orderPath(700_000n), key)),
       );
-      assert.deepEqual(answers.map(({ status }) => status).sort(), [204, ...Array(49).fill(409)]);
+      assert.deepEqual(responses.map(({ status }) => status).sort(), [204, ...Array(49).fill(409)]);
     },
   },
 ];
 
-function assertCancelled({ status }: Answer, which?: string): void {
+function assertCancelled({ status }: ReadResponse, which?: string): void {
   assertStatus(status, 204, which);
 }
 
 /** Returns the listed orders by id. Each integer in them is an exact `bigint`. */
-function ordersOf({ status, headers, text }: Answer): Map<bigint, object> {
+function ordersOf({ status, headers, text }: ReadResponse): Map<bigint, object> {
   assert.equal(status, 200);
   assert.match(headers.get('content-type') ?? '', /^application\/json\b/);
   const listed: unknown = parseJson(text);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { ErrorCode } from 'store-orders';
-import { rateLimitOf as readRateLimit, retryAfterOf as readRetryAfter } from '../../../dist/testing/audits/answer.js';
+import { rateLimitOf as readRateLimit, retryAfterOf as readRetryAfter } from '../../../dist/testing/audits/response.js';
 
 /** A response as a client sees it, whichever way the request was sent. */
 export interface Answer {

@@ -23,9 +23,9 @@ suiteInBrowser('how the documentation page looks', (openPage) => {
       if (isFirst) assert.deepEqual(await findViolations(page), [], 'axe finds no violation before a request');
       await page.locator('#key').fill('key-1');
       await page.keyboard.press('Enter');
-      await page.locator('#answer details').first().waitFor();
+      await page.locator('#response details').first().waitFor();
       const inView = await page.evaluate<boolean>(
-        "(({ top, bottom }) => top >= 0 && bottom <= innerHeight)(document.querySelector('#answer .status').getBoundingClientRect())",
+        "(({ top, bottom }) => top >= 0 && bottom <= innerHeight)(document.querySelector('#response .status').getBoundingClientRect())",
       );
       assert.ok(inView, 'the response is visible');
       await cancel('1');

@@ -1,16 +1,16 @@
 import { parseOrderId } from '../../../orders/order.js';
-import { renderAnswer, renderError, renderFailure } from './answer.js';
 import { announce, byId, formatDuration } from './dom.js';
 import { explainInRow, renderOrders } from './orders.js';
 import { showQuota } from './quota.js';
+import { renderError, renderFailure, renderResponse } from './response.js';
 import { enableSamples } from './samples.js';
-import { type Answer, send } from './send.js';
+import { type ReadResponse, send } from './send.js';
 
 const base = new URL(`.${document.body.dataset['basePath']}`, location.href).href.replace(/\/$/, '');
 const keyInput = byId('key', HTMLInputElement);
 const showKeyButton = byId('key-show', HTMLButtonElement);
 const orderIdInput = byId('order-id', HTMLInputElement);
-const output = byId('answer', HTMLElement);
+const output = byId('response', HTMLElement);
 const confirmDialog = byId('confirm', HTMLDialogElement);
 
 const NO_QUOTA_CAPTION = 'Send a request to see the quota of this key.';
@@ -28,37 +28,39 @@ const waitMs = () => Math.max(0, waitUntilMs - performance.now());
  * Sends a request with the key in the key field. Returns `undefined` while another request is in
  * flight, and while the user has to wait: a request within this time could get the key banned.
  */
-async function request(method: 'GET' | 'DELETE', path: string): Promise<Answer | string | undefined> {
+async function request(method: 'GET' | 'DELETE', path: string): Promise<ReadResponse | string | undefined> {
   if (waitMs() > 0) announce(`Wait ${formatDuration(waitMs())} before the next request.`);
   if (isSending || waitMs() > 0) return undefined;
   isSending = true;
   update();
   const apiKey = keyInput.value.trim();
-  const answer = await send(method, base + path, apiKey);
+  const response = await send(method, base + path, apiKey);
   isSending = false;
   // The user may have changed the key since. The response then does not apply to the new key.
-  if (typeof answer !== 'string' && apiKey === keyInput.value.trim()) {
-    const { status, headers } = answer;
+  if (typeof response !== 'string' && apiKey === keyInput.value.trim()) {
+    const { status, headers } = response;
     waitUntilMs = performance.now() + Number(headers.get('Retry-After') ?? 0) * 1_000;
     const isAddressQuota = status === 401 || headers.get('RateLimit-Policy')?.startsWith('"address-');
     if (headers.has('RateLimit')) updateQuota = showQuota(isAddressQuota ? ADDRESS_CAPTION : KEY_CAPTION, headers);
   }
   update();
-  return answer;
+  return response;
 }
 
 /** Shows a response, and then `content`. Scrolls no further than until the status is visible. */
-function show(answer: Answer | string | undefined, content: readonly Node[]): void {
-  if (answer === undefined) return;
-  output.replaceChildren(...(typeof answer === 'string' ? renderFailure(answer) : renderAnswer(answer, content)));
+function show(response: ReadResponse | string | undefined, content: readonly Node[]): void {
+  if (response === undefined) return;
+  output.replaceChildren(
+    ...(typeof response === 'string' ? renderFailure(response) : renderResponse(response, content)),
+  );
   update();
   output.firstElementChild?.scrollIntoView({ block: 'nearest' });
 }
 
 async function list(): Promise<void> {
-  const answer = await request('GET', '/store/orders');
-  const isListed = typeof answer === 'object' && answer.status === 200;
-  show(answer, isListed ? renderOrders(answer.text, cancelInRow) : []);
+  const response = await request('GET', '/store/orders');
+  const isListed = typeof response === 'object' && response.status === 200;
+  show(response, isListed ? renderOrders(response.text, cancelInRow) : []);
 }
 
 const cancel = (id: string) => request('DELETE', `/store/orders/${encodeURIComponent(id)}`);
@@ -74,36 +76,36 @@ function confirmThen(id: string, onConfirmed: () => unknown): void {
 function cancelInRow(id: string, button: HTMLButtonElement): void {
   if (button.ariaDisabled === 'true') return;
   confirmThen(id, async () => {
-    const answer = await cancel(id);
-    if (typeof answer === 'string') return show(answer, []);
-    if (answer === undefined) return;
-    announce(`Response ${answer.status} ${answer.statusText}`);
-    showInRow(answer, id, button, renderError);
+    const response = await cancel(id);
+    if (typeof response === 'string') return show(response, []);
+    if (response === undefined) return;
+    announce(`Response ${response.status} ${response.statusText}`);
+    showInRow(response, id, button, renderError);
     update();
   });
 }
 
 /** Cancels the order of the form. The list stays, and the row of the order shows the outcome. */
 async function cancelFromForm(id: string): Promise<void> {
-  const answer = await cancel(id);
+  const response = await cancel(id);
   const button = output.querySelector(`button[data-id="${CSS.escape(id)}"]`);
-  // The reason of a refusal is in the answer above the list.
-  if (typeof answer === 'object' && button instanceof HTMLButtonElement) showInRow(answer, id, button);
-  show(answer, Array.from(output.querySelectorAll('.listed')));
+  // The reason of a refusal is in the response above the list.
+  if (typeof response === 'object' && button instanceof HTMLButtonElement) showInRow(response, id, button);
+  show(response, Array.from(output.querySelectorAll('.listed')));
 }
 
 /** Shows the outcome of a cancellation in the row of its order, and below it what `explain` returns. */
 function showInRow(
-  answer: Answer,
+  response: ReadResponse,
   id: string,
   button: HTMLButtonElement,
-  explain?: (answer: Answer) => HTMLElement,
+  explain?: (response: ReadResponse) => HTMLElement,
 ): void {
-  const { status, statusText } = answer;
+  const { status, statusText } = response;
   button.textContent = status === 204 ? 'Cancelled' : 'Refused';
   button.ariaLabel = `Cancel order ${id}: ${status} ${statusText}`;
   button.classList.toggle('done', status === 204 || status === 409);
-  explainInRow(button, status === 204 ? undefined : explain?.(answer));
+  explainInRow(button, status === 204 ? undefined : explain?.(response));
 }
 
 /** Updates what depends on the wait: the countdowns, the buttons and the quota. */

@@ -1,5 +1,5 @@
 /** A response. Its body is kept as text, because `JSON.parse` would round integers above 2^53. */
-export interface Answer {
+export interface ReadResponse {
   readonly status: number;
   readonly statusText: string;
   readonly headers: Headers;
@@ -8,7 +8,7 @@ export interface Answer {
 }
 
 /** Sends a request. If no response arrives, returns a sentence that explains why. */
-export async function send(method: 'GET' | 'DELETE', url: string, apiKey: string): Promise<Answer | string> {
+export async function send(method: 'GET' | 'DELETE', url: string, apiKey: string): Promise<ReadResponse | string> {
   const startedMs = performance.now();
   if (!/^[\u0020-\u00ff]*$/.test(apiKey)) {
     return 'The API key has characters that are not allowed in a header field. Copy the key again.';

@@ -18,7 +18,7 @@ suiteInBrowser('the documentation page', (openPage) => {
     const listed = await text();
     assert.match(listed, /200 OK\s+\d+ ms · \d+ bytes\s+4 orders/);
     for (const id of ids) assert.match(listed, new RegExp(`^ {4}"id": ${id}\\b`, 'm'));
-    await page.locator('#answer summary:text-is("Header fields")').click();
+    await page.locator('#response summary:text-is("Header fields")').click();
     assert.match(await text(), /^content-type: application\/json$[\s\S]*^x-ratelimit-remaining: 4$/m);
     assert.equal(await page.locator('#announcement').innerText(), 'Response 200 OK');
   });
@@ -36,7 +36,7 @@ suiteInBrowser('the documentation page', (openPage) => {
       await page.locator('#order-id').fill(` ${id} `);
       await page.locator('#send .joined button').click();
       await page.locator('#confirm button[value=cancel]').click();
-      await page.locator(`#answer .status:text("${status}")`).waitFor();
+      await page.locator(`#response .status:text("${status}")`).waitFor();
       assert.equal(await page.locator('.orders tbody tr').count(), 4);
       if (label !== undefined) {
         assert.equal(await page.locator(`[aria-label^="Cancel order ${id}: ${status}"]`).innerText(), label);
@@ -45,7 +45,7 @@ suiteInBrowser('the documentation page', (openPage) => {
     assert.equal(store.get(9007199254740992n)?.status, 'pending');
     assert.match(await text(), /429 Too Many Requests[\s\S]*Wait \d+ s\.\s+rate_limit_exceeded[\s\S]*4 orders/);
     await list('key-2');
-    await page.locator('#answer .status:text("200")').waitFor();
+    await page.locator('#response .status:text("200")').waitFor();
   });
 
   test('the page shows and hides the key, writes its own address into samples, and selects a sample that the browser does not copy', async (t) => {
@@ -121,7 +121,7 @@ suiteInBrowser('the documentation page', (openPage) => {
     assert.match(await quota(), /full in (?:4[0-6]|[23]\d) s[\s\S]*23 h 59 min/);
     for (let i = 0; i < 5; i++) {
       await page.locator('#list').click();
-      await page.locator(`#answer .status.${i < 4 ? 'good' : 'bad'}`).waitFor();
+      await page.locator(`#response .status.${i < 4 ? 'good' : 'bad'}`).waitFor();
     }
     assert.match(await quota(), /0 of 5 left/);
     assert.match(await text(), /429 Too Many Requests[\s\S]*Wait (?:60|[45]\d) s\.\s+rate_limit_exceeded/);
@@ -157,17 +157,17 @@ suiteInBrowser('the documentation page', (openPage) => {
     assert.equal(await page.evaluate('getComputedStyle(document.activeElement).outlineStyle'), 'solid');
     await page.keyboard.type('key-1');
     await page.keyboard.press('Enter');
-    await page.locator('#answer details').first().waitFor();
+    await page.locator('#response details').first().waitFor();
     await tabTo('order-id');
     await page.keyboard.press('Enter');
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
-    await page.locator('#answer .status:text("204")').waitFor();
+    await page.locator('#response .status:text("204")').waitFor();
     assert.equal(store.get(9007199254740992n)?.status, 'cancelled');
     assert.equal(await focused(), 'order-id', 'the focus returns from the dialog');
     await page.keyboard.press('Shift+Tab');
     await page.keyboard.press('Enter');
-    await page.locator('#answer .orders').waitFor();
+    await page.locator('#response .orders').waitFor();
     await tabTo('Cancel order 9223372036854775807');
     await page.keyboard.press('Enter');
     await page.keyboard.press('Escape');
@@ -182,7 +182,7 @@ suiteInBrowser('the documentation page', (openPage) => {
   test('the page explains each error, and links to the documentation of the error code', async (t) => {
     const { page, text } = await openPage(t);
     await page.locator('#list').click();
-    await page.locator('#answer .bad').waitFor();
+    await page.locator('#response .bad').waitFor();
     assert.match(await text(), /401 Unauthorized[\s\S]*missing_api_key The API key is missing\./);
     assert.match(await page.locator('#quota-of').innerText(), /your address/);
     await page.locator('#key').fill('key-1');
@@ -198,7 +198,7 @@ suiteInBrowser('the documentation page', (openPage) => {
         assert.match(await page.locator('#confirm').innerText(), new RegExp(`Cancel order ${id}\\?`));
         await page.locator('#confirm button[value=cancel]').click();
       }
-      await page.locator(`#answer .note a[href="#error-${code}"]`).waitFor();
+      await page.locator(`#response .note a[href="#error-${code}"]`).waitFor();
       assert.match(await text(), expected);
     }
     assert.match(await page.locator('#quota-of').innerText(), /this key/);
@@ -208,15 +208,15 @@ suiteInBrowser('the documentation page', (openPage) => {
     const { page, text, goOffline } = await openPage(t);
     await page.locator('#key').fill('ключ');
     await page.locator('#list').click();
-    await page.locator('#answer .note').waitFor();
+    await page.locator('#response .note').waitFor();
     assert.match(await text(), /characters that are not allowed in a header field/);
     await page.locator('#key').fill('key-1');
     await goOffline();
     await page.locator('#list').click();
-    await page.locator('#answer .note:text("No response")').waitFor();
+    await page.locator('#response .note:text("No response")').waitFor();
     await page.evaluate("void (window.fetch = async () => new Response('<html>'))");
     await page.locator('#list').click();
-    await page.locator('#answer .note:text("not a list of orders")').waitFor();
+    await page.locator('#response .note:text("not a list of orders")').waitFor();
   });
 
   test('if the list is very long, the page shows only the first 100 orders', async (t) => {

@@ -86,13 +86,13 @@ async function openPage(
     async list(apiKey) {
       await page.locator('#key').fill(apiKey);
       await page.locator('#list').click();
-      await page.locator('#answer details').first().waitFor();
+      await page.locator('#response details').first().waitFor();
     },
     async cancel(id) {
       await page.locator(`[aria-label="Cancel order ${id}"]`).click();
       await page.locator('#confirm button[value=cancel]').click();
     },
-    text: () => page.locator('#answer').innerText(),
+    text: () => page.locator('#response').innerText(),
     goOffline: () => context.setOffline(true),
   };
 }

@@ -1,6 +1,6 @@
 import { indentJson, tokensOf } from '../highlight.js';
 import { announce, createElement, createScrollable } from './dom.js';
-import type { Answer } from './send.js';
+import type { ReadResponse } from './send.js';
 
 /** The maximum number of characters shown. The text of a million orders would block the page. */
 const SHOWN_TEXT = 20_000;
@@ -9,8 +9,8 @@ const SHOWN_TEXT = 20_000;
  * Renders a response: the status, then `content`, then the body and the header fields. `content`
  * shows the body in another form, such as a table.
  */
-export function renderAnswer(answer: Answer, content: readonly Node[]): Node[] {
-  const { status, statusText, headers, text, durationMs } = answer;
+export function renderResponse(response: ReadResponse, content: readonly Node[]): Node[] {
+  const { status, statusText, headers, text, durationMs } = response;
   announce(`Response ${status} ${statusText}`);
   const size = `${Number(headers.get('Content-Length') ?? text.length).toLocaleString('en')} bytes`;
   const facts = `${Math.round(durationMs)} ms · ${status === 204 ? 'no content' : size}`;
@@ -22,7 +22,7 @@ export function renderAnswer(answer: Answer, content: readonly Node[]): Node[] {
       createElement('span', `status ${status < 400 ? 'good' : 'bad'}`, `${status} ${statusText}`),
       createElement('span', 'hint', facts),
     ),
-    ...(status < 400 ? [] : [renderError(answer)]),
+    ...(status < 400 ? [] : [renderError(response)]),
     ...content,
     ...(text === '' ? [] : [renderDetails('JSON', renderJson(text), true)]),
     renderDetails('Header fields', createScrollable('pre', '', 'Header fields', fields), false),
@@ -38,7 +38,7 @@ export function renderFailure(sentence: string): Node[] {
  * Renders an error response: the message of its Error object, a link to the error code and, after a
  * 429 or 503, an element that counts down the wait.
  */
-export function renderError({ headers, text }: Answer): HTMLElement {
+export function renderError({ headers, text }: ReadResponse): HTMLElement {
   const { code, message } = readError(text);
   const link = createElement('a', '', code);
   link.href = `#error-${code}`;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 
 /** A response, read to its end. */
-export interface Answer {
+export interface ReadResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
@@ -19,7 +19,7 @@ export function assertStatus(
  * Asserts that a response has the expected status and a complete Error object (specification, part
  * 2) with the same `status`. Returns its `code`.
  */
-export function assertError({ status, headers, text }: Answer, expected: number, which?: string): string {
+export function assertError({ status, headers, text }: ReadResponse, expected: number, which?: string): string {
   assertStatus(status, expected, which);
   assert.match(headers.get('content-type') ?? '', /^application\/json\b/);
   const error: unknown = JSON.parse(text);
