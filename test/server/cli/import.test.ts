@@ -36,14 +36,14 @@ const JSON_REFUSALS: readonly Refusal[] = [
   ['[{"id":1},\n{"id":2,"status":"\ufffd"}]', '2: the text is not UTF-8'],
 ];
 
+const KNOWN = 'the known columns are id, petId, quantity, shipDate, complete, status';
 const CSV_REFUSALS: readonly Refusal[] = [
   ['', '1: the first line must name the columns, such as id,petId,quantity,shipDate,complete,status'],
-  [
-    'id;petId\n1;2\n',
-    '1: unknown column "id;petId"; the known columns are id, petId, quantity, shipDate, complete, status',
-  ],
+  ['id;petId\n1;2\n', `1: unknown column "id;petId"; ${KNOWN}`],
+  ['id,\n1,2\n', `1: unknown column ""; ${KNOWN}`],
   ['id,id\n1,1\n', '1: the column "id" appears twice'],
   ['id,petId\n1,2\n2,3,4\n', '3: expected 2 cells as in the first line, but found 3'],
+  ['id,petId\n1,2\n2\n', '3: expected 2 cells as in the first line, but found 1'],
   ['id,petId\n"1,2\n', '2: invalid CSV: a cell with a quote must begin and end with a quote, on the same line'],
   ['id\n1\n01\n', '3: id must be an integer'],
   ['id,complete\n1,TRUE\n', '2: complete must be true or false'],
