@@ -69,7 +69,7 @@ export async function withSavedQuotas(
 
   function ban(keyId: string, untilMs: number): void {
     const leftMs = untilMs - clock.nowMs() - clock.utcOffsetMs();
-    if (leftMs >= 1) limiter.ban(keyId, Math.ceil(leftMs));
+    if (leftMs > 0) limiter.ban(keyId, leftMs);
   }
 
   // States are parsed here and not in the worker, because loading valibot would delay its start.
