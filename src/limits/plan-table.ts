@@ -3,7 +3,7 @@ import { PLANS, type Plan } from './plan.js';
 /**
  * Returns the names of the windows of plans, beginning with the shortest, and for each plan a row with
  * its name and its quota for each window. The last row is for Enterprise. All documents that show the
- * fixed plans are made from it.
+ * fixed plans are created from it.
  */
 export function planTable(plans: readonly Plan[] = Object.values(PLANS)) {
   const policies = plans.flatMap((plan) => plan.policies).sort((a, b) => a.windowMs - b.windowMs);

@@ -128,11 +128,11 @@ export function createPlan(options: PlanOptions): Plan {
   return plan;
 }
 
-/** The plans that `createPlan` made. They are frozen, so results computed from them can be cached. */
+/** The plans that `createPlan` has created. They are frozen, so results computed from them can be cached. */
 const created = new WeakSet<Plan>();
 
 /**
- * Returns the plan itself if `createPlan` made it, otherwise a copy of the plan as it is now.
+ * Returns the plan itself if `createPlan` created it, otherwise a copy of the plan as it is now.
  * Throws a TypeError or RangeError unless the plan is complete and valid.
  */
 export function checkPlan(plan: Plan): Plan {

@@ -72,7 +72,7 @@ export function isPages(listed: ListedOrders): listed is OrderPages {
 }
 
 /** Returns the first id that `exists` already or occurs twice. */
-export function firstTaken(
+export function firstConflict(
   records: Iterable<{ readonly id: OrderId }>,
   exists: (id: OrderId) => boolean,
 ): OrderId | undefined {

@@ -50,10 +50,10 @@ export interface HeldPostgresClient extends PostgresClient {
  */
 export async function holdConnection(connect: NonNullable<PostgresPool['connect']>): Promise<HeldPostgresClient> {
   const client = await new Promise<HeldPostgresClient>((resolve, reject) => {
-    connect((error, taken) => {
-      taken?.on?.('error', ignore);
-      if (taken === undefined) reject(error);
-      else resolve(taken);
+    connect((error, held) => {
+      held?.on?.('error', ignore);
+      if (held === undefined) reject(error);
+      else resolve(held);
     })?.then(resolve, reject);
   });
   return {
@@ -81,8 +81,8 @@ const UNNAMED_WARNING =
   'max_prepared_statements above 0.';
 
 /**
- * Returns a pool that stops to name statements, and emits a process warning, when the server does
- * not find a name, or finds it taken. That happens behind a pooler that gives each transaction
+ * Returns a pool that stops naming statements, and emits a process warning, when the server does
+ * not know a name, or knows it already. That happens behind a pooler that gives each transaction
  * another connection. Such a statement has not run, so it is sent again without its name.
  */
 export function withUnnamedFallback(pool: PostgresPool): PostgresPool {

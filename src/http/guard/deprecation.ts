@@ -39,7 +39,7 @@ export function announcementFields(announcement: Announcement): [name: string, v
 
 function millisecondsOf(option: string, date: unknown): number {
   if (!(date instanceof Date)) throw new TypeError(`${option}: expected a Date`);
-  const ms = date.getTime();
-  if (Number.isNaN(ms)) throw new RangeError(`${option}: expected a valid Date`);
-  return ms;
+  const dateMs = date.getTime();
+  if (Number.isNaN(dateMs)) throw new RangeError(`${option}: expected a valid Date`);
+  return dateMs;
 }

@@ -90,7 +90,7 @@ async function sendInTurns(response: NodeResponse, pieces: AsyncIterable<Uint8Ar
     for await (const piece of pieces) {
       for (const part of partsOf(piece)) {
         if (isClosed) return;
-        if (response.write(part) === false) await taken(response);
+        if (response.write(part) === false) await drained(response);
       }
       await setImmediate();
     }
@@ -111,14 +111,14 @@ function* partsOf(piece: Uint8Array): Generator<Uint8Array, undefined> {
 
 /** Watches the last bytes of a response. The system has already taken those of most responses. */
 function cutIfStalled(response: NodeResponse): void {
-  if (response.writableLength > 0 && (isConnected(response) || 'stream' in response)) void taken(response);
+  if (response.writableLength > 0 && (isConnected(response) || 'stream' in response)) void drained(response);
 }
 
 /**
- * Resolves when the client has taken what was written, or is gone. After two minutes, the response
- * is cut off. The timeout of the socket does not do this: whatever the client sends restarts it.
+ * Resolves when the response has drained or is closed. If neither happens for two minutes, cuts it
+ * off. The timeout of the socket does not do this: whatever the client sends restarts it.
  */
-function taken(response: NodeResponse): Promise<void> {
+function drained(response: NodeResponse): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => response.destroy(), SILENT_MS).unref();
     function settle(): void {

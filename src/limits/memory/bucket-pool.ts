@@ -207,7 +207,7 @@ export class BucketPool {
 
   #expiresAtMs(slotRef: number): number {
     if ((slotRef & SHAPE_MASK) === UNPACKED) return expiresAtMs(this.#read(slotRef));
-    const first = (slotRef >>> SHAPE_BITS) * 3;
-    return Math.max(this.#ends[first] ?? 0, this.#ends[first + 1] ?? 0);
+    const firstIndex = (slotRef >>> SHAPE_BITS) * 3;
+    return Math.max(this.#ends[firstIndex] ?? 0, this.#ends[firstIndex + 1] ?? 0);
   }
 }

@@ -29,7 +29,7 @@ export interface MemoryLimiter extends RateLimiter {
 
 /** A memory limiter whose states can be read and written. */
 export interface StatefulLimiter extends MemoryLimiter {
-  /** The clock of all its instants. */
+  /** The clock that all its instants are read from. */
   readonly clock: Clock;
   /** Returns the stored state of a key, or `undefined` if there is none. */
   inspect(key: string): KeyState | undefined;
@@ -77,7 +77,7 @@ export function createStatefulLimiter(options: MemoryLimiterOptions = {}): State
   const addresses = new BucketPool(maxAddresses);
   const packedPlans = new WeakMap<Plan, PooledPlan>();
   let recent: PooledPlan | undefined;
-  let lastReading: Instant = { nowMs: Number.NaN, utcOffsetMs: 0 };
+  let lastInstant: Instant = { nowMs: Number.NaN, utcOffsetMs: 0 };
 
   function pack(plan: Plan): PooledPlan {
     // Consecutive requests mostly have the same plan, and comparing is quicker than a look-up.
@@ -87,7 +87,7 @@ export function createStatefulLimiter(options: MemoryLimiterOptions = {}): State
   function packedFor(plan: Plan): PooledPlan {
     let packed = packedPlans.get(plan);
     if (packed === undefined) {
-      // A plan that was not made by `createPlan` can still change, so decisions refer to a copy.
+      // A plan that was not created by `createPlan` can still change, so decisions refer to a copy.
       const checked = checkPlan(plan);
       const pool = checked.partition === 'address' ? addresses : keys;
       packed = { ...packPlan(checked, pool.shapeOf(checked.policies)), pool };
@@ -101,14 +101,14 @@ export function createStatefulLimiter(options: MemoryLimiterOptions = {}): State
   function readClock(): Instant {
     const nowMs = clock.nowMs();
     const utcOffsetMs = clock.utcOffsetMs(nowMs);
-    return lastReading.nowMs === nowMs && lastReading.utcOffsetMs === utcOffsetMs
-      ? lastReading
-      : newReading(nowMs, utcOffsetMs);
+    return lastInstant.nowMs === nowMs && lastInstant.utcOffsetMs === utcOffsetMs
+      ? lastInstant
+      : nextInstant(nowMs, utcOffsetMs);
   }
 
-  function newReading(nowMs: number, utcOffsetMs: number): Instant {
-    lastReading = { nowMs, utcOffsetMs };
-    return lastReading;
+  function nextInstant(nowMs: number, utcOffsetMs: number): Instant {
+    lastInstant = { nowMs, utcOffsetMs };
+    return lastInstant;
   }
 
   function decideByRule(key: string, packed: PooledPlan, cost: number, now: Instant, isPeek = false): Decision {

@@ -19,7 +19,7 @@ export interface ServerDecision {
   readonly banEndMs: number;
 }
 
-/** How many Redis key names are cached, because computing their digests takes longer. */
+/** How many names of records are cached, because computing their digests takes longer. */
 const CACHED_NAMES = 10_000;
 
 /** The windows and the ban policy of a plan, in the form that the script expects. */
@@ -31,14 +31,14 @@ export type RedisCalls = ReturnType<typeof createRedisCalls>;
 
 /** Creates the functions that call the script. Each call is one round trip. */
 export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock | undefined) {
-  const names = new LRUCache<string, string>({ max: CACHED_NAMES });
+  const recordNames = new LRUCache<string, string>({ max: CACHED_NAMES });
   const planParameters = new WeakMap<Plan, PlanParameters>();
 
-  function nameOf(key: string): string {
-    let name = names.get(key);
+  function recordNameOf(key: string): string {
+    let name = recordNames.get(key);
     if (name === undefined) {
       name = `${prefix}${RECORD_FORMAT}:${hash('sha256', key, 'base64url')}`;
-      names.set(key, name);
+      recordNames.set(key, name);
     }
     return name;
   }
@@ -68,7 +68,7 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
     plan: PlanParameters,
     instant = instantNow(),
   ): Promise<unknown> {
-    const name = nameOf(key);
+    const name = recordNameOf(key);
     const rest = ['1', name, ...plan];
     if (cost !== 1 || mode !== 'take' || instant !== undefined) rest.push(`${cost}`, mode);
     if (instant !== undefined) rest.push(`${instant.nowMs} ${instant.utcOffsetMs}`);
@@ -95,10 +95,10 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
 
     ban: (key: string, ms: number): Promise<unknown> => run('ban', key, ms, NO_PLAN),
     unban: (key: string): Promise<unknown> => run('unban', key, 0, NO_PLAN),
-    reset: (key: string): Promise<unknown> => call(nameOf(key), 'DEL', nameOf(key)),
+    reset: (key: string): Promise<unknown> => call(recordNameOf(key), 'DEL', recordNameOf(key)),
 
     /** Resolves if the server that stores this key can write. Changes nothing. */
-    probe: (key: string): Promise<unknown> => call(nameOf(key), 'SETRANGE', nameOf(key), '0', ''),
+    probe: (key: string): Promise<unknown> => call(recordNameOf(key), 'SETRANGE', recordNameOf(key), '0', ''),
   };
 }
 

@@ -50,19 +50,19 @@ export function withFallback(shared: SharedLimiter, options: FallbackOptions) {
     onChange: (outage) => (outage === undefined ? onMode('shared') : onMode(onBackendError, outage.error)),
   });
 
-  function decideHere(method: 'take' | 'peek', key: string, plan: Plan, cost: number, error: unknown): Decision {
+  function decideLocally(method: 'take' | 'peek', key: string, plan: Plan, cost: number, error: unknown): Decision {
     if (onBackendError === 'closed') throw new Error('the request cannot be counted', { cause: error });
     if (onBackendError === 'open') return local.peek(key, plan, cost);
     const nowMs = clock.nowMs();
     const leftMs = (serverBans.get(key) ?? 0) - nowMs;
-    if (leftMs <= 0 || isBannedHere(key)) return local[method](key, plan, cost);
+    if (leftMs <= 0 || isBannedLocally(key)) return local[method](key, plan, cost);
     const buckets = local.inspect(key)?.buckets ?? [];
     const state = { buckets, ban: withBan(NO_STRIKES, leftMs, nowMs) };
     return decide(key, state, plan, cost, { nowMs, utcOffsetMs: clock.utcOffsetMs(nowMs) }).decision;
   }
 
   /** Returns whether a ban that began in this process ends later than the ban of the server. */
-  function isBannedHere(key: string): boolean {
+  function isBannedLocally(key: string): boolean {
     const ban = local.inspect(key)?.ban;
     return ban !== undefined && ban.banEndMs > Math.max(clock.nowMs(), serverBans.get(key) ?? 0);
   }
@@ -77,11 +77,11 @@ export function withFallback(shared: SharedLimiter, options: FallbackOptions) {
   return {
     decide(method: 'take' | 'peek', key: string, plan: Plan, cost: number): Decision | Promise<Decision> {
       const outage = breaker.outage();
-      if (outage !== undefined) return decideHere(method, key, plan, cost, outage.error);
-      if (isBannedHere(key)) return local.peek(key, plan, cost);
+      if (outage !== undefined) return decideLocally(method, key, plan, cost, outage.error);
+      if (isBannedLocally(key)) return local.peek(key, plan, cost);
       const reply = shared[method](key, plan, cost);
       if (!(reply instanceof Promise)) return reply;
-      return breaker.watch(key, reply).then(noteBan, (error) => decideHere(method, key, plan, cost, error));
+      return breaker.watch(key, reply).then(noteBan, (error) => decideLocally(method, key, plan, cost, error));
     },
 
     async reset(key: string): Promise<void> {

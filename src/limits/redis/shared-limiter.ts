@@ -36,7 +36,7 @@ export function createSharedLimiter(calls: RedisCalls, localMs: () => number, re
     return { ...decision, nowMs: decision.nowMs + ageMs, retryAfterMs: decision.retryAfterMs - ageMs };
   }
 
-  function ask(key: string, plan: Plan, cost: number): Promise<ServerDecision> {
+  function askServer(key: string, plan: Plan, cost: number): Promise<ServerDecision> {
     const sentMs = localMs();
     return calls.decide('take', key, plan, cost).then((decided) => {
       const { decision } = decided;
@@ -53,7 +53,7 @@ export function createSharedLimiter(calls: RedisCalls, localMs: () => number, re
 
   return {
     take: (key: string, plan: Plan, cost: number): Decision | Promise<ServerDecision> =>
-      cachedRefusal(key, plan, cost) ?? ask(key, plan, cost),
+      cachedRefusal(key, plan, cost) ?? askServer(key, plan, cost),
     peek: (key: string, plan: Plan, cost: number): Promise<ServerDecision> => calls.decide('peek', key, plan, cost),
     reset: (key: string) => forgetRefusalAfter(key, calls.reset(key)),
     ban: (key: string, ms: number) => forgetRefusalAfter(key, calls.ban(key, ms)),

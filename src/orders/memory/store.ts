@@ -2,7 +2,7 @@ import { type CancelOutcome, cancelOutcome, type OrderStatus, type ShipOutcome, 
 import type { Order, OrderId } from '../order.js';
 import { type OrderInput, type OrderRecord, toOrder, toOrderRecords } from '../record.js';
 import {
-  firstTaken,
+  firstConflict,
   isReplacing,
   type OrderArray,
   type OwnedOrderStore,
@@ -67,8 +67,8 @@ export function createMemoryOrderStore(orders: Iterable<OrderInput> = []): Memor
     put(orders, options) {
       const replace = isReplacing(options);
       const records = toOrderRecords(orders);
-      const taken = replace ? undefined : firstTaken(records, (id) => entries.has(id));
-      if (taken !== undefined) return { outcome: 'exists', id: taken };
+      const conflict = replace ? undefined : firstConflict(records, (id) => entries.has(id));
+      if (conflict !== undefined) return { outcome: 'exists', id: conflict };
       for (const record of records) {
         entries.set(record.id, { order: toOrder(record), status: record.status });
       }

@@ -64,7 +64,7 @@ export function createGroupedChange<Outcome extends string>(
     } catch (error) {
       const isAlone = callers.length === 1;
       for (const caller of callers) {
-        if (!isAlone && isRefusal(error)) sendAlone(caller);
+        if (!isAlone && isStatementError(error)) sendAlone(caller);
         // A trigger waited too long for a lock. The order stays alone, as it would fail a group.
         else if (isAlone && codeOf(error) === LOCK_TIMEOUT) sendLater(caller, sendAlone);
         else caller.reject(error);
@@ -98,13 +98,13 @@ const LOCK_TIMEOUT = '55P03';
  * SQLSTATE classes of errors that the statement did not cause. After such an error, the orders are
  * not sent again: the statement may have run, or another one would fail in the same way.
  */
-const NOT_OF_THE_STATEMENT = ['08', '53', '57', '58', 'XX'];
+const UNRELATED_CLASSES = ['08', '53', '57', '58', 'XX'];
 
 /**
  * Reports whether the server rolled the statement back because of an error in it. A code of
  * Node.js, such as `EPIPE`, has no digit, but every SQLSTATE code has one.
  */
-function isRefusal(error: unknown): boolean {
+function isStatementError(error: unknown): boolean {
   const code = codeOf(error);
-  return /^(?=.*\d)[0-9A-Z]{5}$/.test(code) && !NOT_OF_THE_STATEMENT.includes(code.slice(0, 2));
+  return /^(?=.*\d)[0-9A-Z]{5}$/.test(code) && !UNRELATED_CLASSES.includes(code.slice(0, 2));
 }

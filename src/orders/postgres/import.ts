@@ -9,7 +9,7 @@ import type { ImportedRecord, ImportOutcome } from '../store.js';
 import { COLUMNS, GIVEN_ROWS, REPLACE, serializeRecords } from './put.js';
 
 const CREATE_STAGING = 'CREATE TEMPORARY TABLE store_orders_staging (LIKE store_orders, line int8) ON COMMIT DROP';
-const ADD = `INSERT INTO pg_temp.store_orders_staging (${COLUMNS}, line)
+const ADD_TO_STAGING = `INSERT INTO pg_temp.store_orders_staging (${COLUMNS}, line)
   SELECT * FROM ROWS FROM (${GIVEN_ROWS}, unnest($2::text::int8[]))`;
 const FIND_DUPLICATE = `SELECT id::text, max(line) AS line, min(line) AS earlier FROM pg_temp.store_orders_staging
   GROUP BY id HAVING count(*) > 1 ORDER BY 2 LIMIT 1`;
@@ -37,7 +37,7 @@ export async function importRecords(
     let count = 0;
     for await (const batch of batches) {
       const records = serializeRecords(batch.map(({ record }) => record));
-      await client.query({ text: ADD, values: [records, `{${batch.map(({ line }) => line)}}`] });
+      await client.query({ text: ADD_TO_STAGING, values: [records, `{${batch.map(({ line }) => line)}}`] });
       count += batch.length;
     }
     const refusal = await storeStaged(client, replace);

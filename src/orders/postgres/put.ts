@@ -3,7 +3,7 @@ import { codeOf, type PostgresClient, WAIT_FOR_DISK } from '../../databases/post
 import { FIELD_NAMES, FIELDS } from '../fields.js';
 import { serializeRecord } from '../json.js';
 import type { OrderRecord } from '../record.js';
-import { firstTaken, type PutOutcome } from '../store.js';
+import { firstConflict, type PutOutcome } from '../store.js';
 
 const NAMES = [...FIELD_NAMES.map((name) => FIELDS[name].column), 'status'];
 export const COLUMNS = NAMES.join(', ');
@@ -42,7 +42,7 @@ export async function putRecords(
     if (codeOf(error) !== UNIQUE_VIOLATION) throw error;
     const { rows } = await client.query({ text: FIND_EXISTING, values: [`{${records.map(({ id }) => id)}}`] });
     const existing = new Set(rows.map((row) => BigInt(String(row['id']))));
-    const id = firstTaken(records, (id) => existing.has(id));
+    const id = firstConflict(records, (id) => existing.has(id));
     if (id === undefined) throw error;
     return { outcome: 'exists', id };
   }

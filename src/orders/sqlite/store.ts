@@ -7,7 +7,7 @@ import { CHANGES_LISTED_AFTER_MS } from '../newest-list.js';
 import type { OrderId } from '../order.js';
 import { type OrderInput, type OrderRecord, toOrderRecords } from '../record.js';
 import {
-  firstTaken,
+  firstConflict,
   isReplacing,
   type OrderArray,
   type OwnedOrderStore,
@@ -71,7 +71,7 @@ export function createOrders(database: SqliteDatabase, { write, idle }: WriteQue
   }
 
   function putAll(records: readonly OrderRecord[], replace: boolean): PutOutcome {
-    const id = replace ? undefined : firstTaken(records, (id) => statusOf(id) !== undefined);
+    const id = replace ? undefined : firstConflict(records, (id) => statusOf(id) !== undefined);
     if (id !== undefined) return { outcome: 'exists', id };
     for (const record of records) upsert.run(...valuesOf(record));
     if (records.length > 0) countRevision.run();

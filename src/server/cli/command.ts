@@ -123,8 +123,8 @@ export function durationOf({ flags }: Invocation, name: string, longestDays: num
   const text = flags.get(name);
   if (text === undefined) return undefined;
   const [, count, unit = ''] = /^([1-9][0-9]*)([smhd])$/.exec(String(text)) ?? [];
-  const ms = Number(count) * (UNIT_MS.get(unit) ?? Number.NaN);
-  if (ms <= longestDays * 86_400_000) return ms;
+  const durationMs = Number(count) * (UNIT_MS.get(unit) ?? Number.NaN);
+  if (durationMs <= longestDays * 86_400_000) return durationMs;
   const examples = 'such as 90s, 10m, 2h or 7d';
   throw new Misuse(`--${name}: expected a time up to ${longestDays}d, ${examples}, not ${JSON.stringify(text)}`);
 }

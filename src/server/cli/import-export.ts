@@ -47,11 +47,11 @@ export async function importOrders(invocation: Invocation): Promise<CommandResul
 }
 
 function readStatuses({ flags }: Invocation): readonly string[] {
-  const list = flags.get('statuses');
-  if (typeof list !== 'string') return [];
-  const statuses = list.split(',');
+  const text = flags.get('statuses');
+  if (typeof text !== 'string') return [];
+  const statuses = text.split(',');
   if (statuses.every((status) => STATUS.test(status))) return statuses;
-  const given = JSON.stringify(list);
+  const given = JSON.stringify(text);
   throw new Misuse(`--statuses: expected lower-case words separated by commas, such as returned,on_hold, not ${given}`);
 }
 

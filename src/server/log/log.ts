@@ -69,12 +69,12 @@ export function createLog(stream: LogStream, isReadable: boolean, worker?: numbe
   let flushTimer: NodeJS.Timeout | undefined;
   let dropped = 0;
   let reported = 0;
-  let time = { ms: 0, text: '' };
+  let time = { nowMs: 0, text: '' };
 
   /** Returns the time as text. Many lines share a millisecond. */
   function timeText(): string {
-    const ms = Date.now();
-    if (ms !== time.ms) time = { ms, text: new Date(ms).toISOString() };
+    const nowMs = Date.now();
+    if (nowMs !== time.nowMs) time = { nowMs, text: new Date(nowMs).toISOString() };
     return time.text;
   }
 

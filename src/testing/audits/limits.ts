@@ -197,8 +197,8 @@ export const limitClauses: readonly Clause[] = [
       const last = await subject.ask('DELETE', orderPath(1), key);
       assert.equal(retryAfterOf(last), 1);
       assert.deepEqual(rateLimitOf(last), announced, 'X-RateLimit-* must stay the same during the ban');
-      const other = bearer(await subject.issueKey(PLANS.free));
-      assert.equal((await subject.ask('GET', ORDERS_PATH, other)).status, 200, 'another key must not be banned');
+      const otherKey = bearer(await subject.issueKey(PLANS.free));
+      assert.equal((await subject.ask('GET', ORDERS_PATH, otherKey)).status, 200, 'another key must not be banned');
       await subject.advance(1_000);
       assert.equal((await subject.ask('DELETE', orderPath(1), key)).status, 204);
     },

@@ -81,10 +81,10 @@ async function showQuota(admin: QuotaAdmin, key: KeyRecord): Promise<CommandResu
 const LONGEST_BAN_DAYS = 365;
 
 function setBan(invocation: Invocation): Promise<CommandResult> {
-  const ms = durationOf(invocation, 'for', LONGEST_BAN_DAYS) ?? 0;
+  const banMs = durationOf(invocation, 'for', LONGEST_BAN_DAYS) ?? 0;
   return withKey(invocation, async (admin, { id }) => {
-    await admin.ban(id, ms);
-    const bannedUntil = isoTime(Date.now() + ms);
+    await admin.ban(id, banMs);
+    const bannedUntil = isoTime(Date.now() + banMs);
     return done(`${id} is banned until ${bannedUntil} (quotas in ${admin.place})`, { id, bannedUntil });
   });
 }

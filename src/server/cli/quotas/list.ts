@@ -18,7 +18,7 @@ const AT_ONCE = 100;
  * beginning with those nearest to their limit.
  */
 export function listQuotas(invocation: Invocation): Promise<CommandResult> {
-  return listRows(invocation, ({ left }) => left < 1, 'no key has used any of its quotas');
+  return listRows(invocation, ({ leftRatio }) => leftRatio < 1, 'no key has used any of its quotas');
 }
 
 /** Lists at most `--limit` banned keys. */
@@ -34,7 +34,7 @@ function listRows(invocation: Invocation, isListed: (row: Row) => boolean, none:
     for (let i = 0; i < keys.length; i += AT_ONCE) {
       rows.push(...(await Promise.all(keys.slice(i, i + AT_ONCE).map((key) => readRow(admin, key)))));
     }
-    const listed = rows.filter(isListed).sort((a, b) => a.left - b.left);
+    const listed = rows.filter(isListed).sort((a, b) => a.leftRatio - b.leftRatio);
     const shown = listed.slice(0, limit);
     if (shown.length === 0) return done(none, []);
     return done(
@@ -46,15 +46,15 @@ function listRows(invocation: Invocation, isListed: (row: Row) => boolean, none:
 
 /**
  * Reads the quotas of a key. The scarcest window is the one with the smallest part of its quota
- * left. `left` is that part, or -1 if the key is banned, so that banned keys come first.
+ * left. `leftRatio` is that part, or -1 if the key is banned, so that banned keys come first.
  */
 async function readRow(admin: QuotaAdmin, key: KeyRecord) {
   const quota = await readQuota(admin, key);
   const ratio = ({ remaining, quota }: ShownWindow) => remaining / quota;
   // Every plan has at least one window.
   const scarcest = quota.windows.reduce((a, b) => (ratio(b) < ratio(a) ? b : a));
-  const left = quota.bannedUntil === null ? ratio(scarcest) : -1;
-  return { quota, name: key.name === undefined ? '' : JSON.stringify(key.name), scarcest, left };
+  const leftRatio = quota.bannedUntil === null ? ratio(scarcest) : -1;
+  return { quota, name: key.name === undefined ? '' : JSON.stringify(key.name), scarcest, leftRatio };
 }
 
 function tableOf(rows: readonly Row[]): string[] {

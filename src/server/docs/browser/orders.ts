@@ -22,8 +22,8 @@ export function renderOrders(text: string, onCancel: OnCancel): Node[] {
   } catch {
     return [createElement('p', 'note', 'The response is not a list of orders. A proxy may have sent it.')];
   }
-  const orders = `${rows.length} ${rows.length === 1 ? 'order' : 'orders'}`;
-  const title = createElement('h3', 'listed', isCut ? `The first ${orders}` : orders);
+  const orderCount = `${rows.length} ${rows.length === 1 ? 'order' : 'orders'}`;
+  const title = createElement('h3', 'listed', isCut ? `The first ${orderCount}` : orderCount);
   if (rows.length === 0) return [title];
   const headings = createElement('tr', '', ...[...FIELD_NAMES, 'action'].map(renderHeading));
   const table = createElement(
