@@ -67,13 +67,16 @@ async function runCommand(args: readonly string[], environment: SettingSources['
   const isGroup = commands?.some(({ name }) => name.includes(' ')) ?? false;
   if (commands !== undefined && isGroup && second === '') {
     if (wantsHelp) return helpResult(listHelp(commands, DEFAULT_COMMAND, first));
-    const expected = commands.map(({ name }) => name.split(' ')[1]).join(', ');
-    throw new Misuse(`missing command after "${first}"; expected ${commands.length > 1 ? 'one of ' : ''}${expected}`);
+    const known = commands.map(({ name }) => name.split(' ')[1] ?? '');
+    const late = given.find((text) => known.includes(text));
+    if (late !== undefined) throw optionsTooEarly(`${first} ${late}`);
+    const expected = `expected ${known.length > 1 ? 'one of ' : ''}${known.join(', ')}`;
+    throw new Misuse(`missing command after "${first}"; ${expected}`);
   }
   const words = isGroup ? [first, second] : [first].filter(Boolean);
   const name = words.join(' ') || DEFAULT_COMMAND;
   const command = commands?.find((candidate) => candidate.name === name);
-  if (command === undefined) throw unknownCommand(name, await allCommands());
+  if (command === undefined) throw unknownCommand(name, await allCommands(), isGroup ? [first] : []);
   if (wantsHelp) return helpResult(commandHelp(command));
   const runtime = ['bun', 'deno'].find((key) => key in process.versions);
   if (runtime !== undefined) {
@@ -96,8 +99,12 @@ function parseGiven(
   } catch (error) {
     const late = words.length === 0 ? given.find((text) => GROUPS.has(text)) : undefined;
     if (late === undefined || !(error instanceof Misuse)) throw error;
-    throw new Misuse(`the options come after the command; write "${PROGRAM} ${late} ..." first`);
+    throw optionsTooEarly(late);
   }
+}
+
+function optionsTooEarly(words: string): Misuse {
+  return new Misuse(`the options come after the command; write "${PROGRAM} ${words} ..." first`);
 }
 
 async function allCommands(): Promise<readonly Command[]> {
@@ -114,14 +121,15 @@ function helpResult(text: string): CommandResult {
   return { exitCode: 0, text };
 }
 
-function unknownCommand(typed: string, commands: readonly Command[]): Misuse {
+function unknownCommand(typed: string, commands: readonly Command[], group: readonly string[]): Misuse {
   // A second word also finds its command. The commands are reversed, so that the first of several
   // is suggested: for "list", "orders list".
   const names = new Map([...GROUPS.keys()].map((group) => [group, group]));
   for (const usual of ['start', 'run']) names.set(usual, DEFAULT_COMMAND);
   for (const { name } of commands.toReversed()) names.set(name, name).set(name.split(' ')[1] ?? name, name);
   const meant = names.get(nearest(typed, names.keys()) ?? '');
-  const advice = meant === undefined ? `run "${PROGRAM} --help"` : `did you mean "${PROGRAM} ${meant}"?`;
+  const help = [PROGRAM, ...group, '--help'].join(' ');
+  const advice = meant === undefined ? `run "${help}"` : `did you mean "${PROGRAM} ${meant}"?`;
   return new Misuse(`unknown command${quoted(typed)}; ${advice}`);
 }
 

@@ -76,6 +76,8 @@ test('if the arguments are wrong, the program prints one sentence, exits 2 and c
     ['redis://:secret@host', 'unknown command; run "store-orders --help"'],
     ['orders', 'missing command after "orders"; expected one of import, list, export, show, cancel, ship'],
     ['config', 'missing command after "config"; expected print'],
+    ['keys delete x', 'unknown command "keys delete"; run "store-orders keys --help"'],
+    ['keys --db x list', 'the options come after the command; write "store-orders keys list ..." first'],
     ['help orders exprt', 'unknown command "orders exprt"; did you mean "store-orders orders export"?'],
     ['orders show', 'missing ORDER_ID; run "store-orders orders show --help"'],
     ['orders show 1 2', 'unexpected argument "2"; run "store-orders orders show --help"'],
