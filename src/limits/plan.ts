@@ -74,8 +74,8 @@ export interface PlanOptions {
   readonly name: string;
   /**
    * From 1 to 32 policies. The memory limiter is fastest with one or two windows of interval refill.
-   * With a third window, or with continuous refill, a decision takes several times as long, because
-   * the state of each key is then an object.
+   * With a third window, or with continuous refill, the state of each key is an object, and a decision
+   * takes 4 times as long with one key, and 10 times with 10,000 keys: 5 µs instead of 0.5.
    */
   readonly policies: readonly QuotaPolicyOptions[];
   /** Each field has a default. `false` disables bans, and is the default for addresses. */
