@@ -50,13 +50,6 @@ export function createWriteQueue(database: SqliteDatabase, onCommit = publishCom
     return [];
   }
 
-  /** Rejects the writes that must not wait longer for the lock, and returns the others. */
-  function rejectLate(writes: readonly WaitingWrite[], error: unknown): WaitingWrite[] {
-    const nowMs = performance.now();
-    for (const { untilMs, reject } of writes) if (nowMs >= untilMs) reject(error);
-    return writes.filter(({ untilMs }) => nowMs < untilMs);
-  }
-
   function flush(): void {
     const writes = waiting;
     waiting = [];
@@ -93,4 +86,11 @@ export function createWriteQueue(database: SqliteDatabase, onCommit = publishCom
       await lastWritten.catch(() => {});
     },
   };
+}
+
+/** Rejects the writes that must not wait longer for the lock, and returns the others. */
+function rejectLate(writes: readonly WaitingWrite[], error: unknown): WaitingWrite[] {
+  const nowMs = performance.now();
+  for (const { untilMs, reject } of writes) if (nowMs >= untilMs) reject(error);
+  return writes.filter(({ untilMs }) => nowMs < untilMs);
 }

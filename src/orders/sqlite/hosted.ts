@@ -69,11 +69,7 @@ export function createFileOrders(file: SqliteFile<OrderParts>): SqliteFileOrderS
       // the file.
       const replace = isReplacing(options);
       const records = toOrderRecords(input);
-      try {
-        return await file.writerFor(records.length).orders.put(records, { replace });
-      } finally {
-        noteChange();
-      }
+      return file.writerFor(records.length).orders.put(records, { replace }).finally(noteChange);
     },
 
     get: (id) => file.reader.orders.get(id),

@@ -52,9 +52,8 @@ export function createSqliteOrderStore(database: SqliteDatabase): SqliteOrderSto
 
 /** Creates an order store over a prepared database. Each write joins a commit of the queue. */
 export function createOrders(database: SqliteDatabase, { write, idle }: WriteQueue): SqliteOrderStore {
-  const selectRevision = prepare(database, SELECT_REVISION);
+  const { list, noteChange } = createArrayList(database);
   const countRevision = prepare(database, COUNT_REVISION);
-  const selectAll = prepare(database, 'SELECT * FROM orders ORDER BY id');
   const selectOne = prepare(database, 'SELECT * FROM orders WHERE id = ?');
   const selectStatus = prepare(database, 'SELECT status FROM orders WHERE id = ?');
   const updateStatus = prepare(database, 'UPDATE orders SET status = ? WHERE id = ?');
@@ -62,8 +61,6 @@ export function createOrders(database: SqliteDatabase, { write, idle }: WriteQue
     database,
     `INSERT OR REPLACE INTO orders (${COLUMN_NAMES}) VALUES (${COLUMN_NAMES.map(() => '?')})`,
   );
-  let listed: { readonly revision: unknown; readonly orders: OrderArray } | undefined;
-  let checkedMs = Number.NEGATIVE_INFINITY;
 
   function statusOf(id: OrderId): OrderStatus | undefined {
     const status = selectStatus.get(id)?.['status'];
@@ -79,17 +76,7 @@ export function createOrders(database: SqliteDatabase, { write, idle }: WriteQue
   }
 
   return {
-    list() {
-      const nowMs = performance.now();
-      if (listed !== undefined && nowMs - checkedMs < CHANGES_LISTED_AFTER_MS) return listed.orders;
-      // Read before the orders, so that the list is never older than its revision.
-      const revision = selectRevision.get()?.['revision'];
-      if (listed === undefined || listed.revision !== revision) {
-        listed = { revision, orders: withVersion(selectAll.all().map(orderOf)) };
-      }
-      checkedMs = nowMs;
-      return listed.orders;
-    },
+    list,
 
     cancel: (id) =>
       write(() => {
@@ -108,11 +95,7 @@ export function createOrders(database: SqliteDatabase, { write, idle }: WriteQue
     async put(orders, options) {
       const replace = isReplacing(options);
       const records = toOrderRecords(orders);
-      try {
-        return await write(() => putAll(records, replace));
-      } finally {
-        checkedMs = Number.NEGATIVE_INFINITY;
-      }
+      return write(() => putAll(records, replace)).finally(noteChange);
     },
 
     get(id) {
@@ -121,5 +104,29 @@ export function createOrders(database: SqliteDatabase, { write, idle }: WriteQue
     },
 
     close: idle,
+  };
+}
+
+/** Creates the list of a database. The orders are read again only if the revision has changed. */
+function createArrayList(database: SqliteDatabase) {
+  const selectRevision = prepare(database, SELECT_REVISION);
+  const selectAll = prepare(database, 'SELECT * FROM orders ORDER BY id');
+  let listed: { readonly revision: unknown; readonly orders: OrderArray } | undefined;
+  let checkedMs = Number.NEGATIVE_INFINITY;
+  return {
+    list(): OrderArray {
+      const nowMs = performance.now();
+      if (listed !== undefined && nowMs - checkedMs < CHANGES_LISTED_AFTER_MS) return listed.orders;
+      // Read before the orders, so that the list is never older than its revision.
+      const revision = selectRevision.get()?.['revision'];
+      if (listed?.revision !== revision) listed = undefined;
+      listed ??= { revision, orders: withVersion(selectAll.all().map(orderOf)) };
+      checkedMs = nowMs;
+      return listed.orders;
+    },
+
+    noteChange(): void {
+      checkedMs = Number.NEGATIVE_INFINITY;
+    },
   };
 }
