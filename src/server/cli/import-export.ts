@@ -94,7 +94,7 @@ async function store(
     const imported = await storage.importRecords(countBatches(), replace);
     switch (imported.outcome) {
       case 'stored':
-        return storedOutcome(name, imported.count, counts);
+        return storedResult(name, imported.count, counts);
       case 'twice':
         return refused(imported.line, `the id ${imported.id} is already on line ${imported.earlier}`);
       case 'exists':
@@ -114,7 +114,7 @@ async function store(
   }
 }
 
-function storedOutcome(name: string, count: number, counts: ReadonlyMap<string, number>): CommandResult {
+function storedResult(name: string, count: number, counts: ReadonlyMap<string, number>): CommandResult {
   const byStatus = Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
   const statuses = Object.entries(byStatus).map(([status, orders]) => `${orders} ${status}`);
   const text = `${count} ${count === 1 ? 'order' : 'orders'} imported`;

@@ -54,18 +54,14 @@ function asset(type: string, path: string): DocsFile {
 /** Returns a file whose content is created once, for all concurrent first requests. */
 function docsFile(type: string, content: () => Promise<string>): DocsFile {
   let select: Promise<SelectRepresentation> | undefined;
-
-  function create(): Promise<SelectRepresentation> {
-    const created = content().then((text) => selectorOf(type, text));
-    // After a failure, the next request tries again.
-    created.catch(() => {
-      select = undefined;
-    });
-    return created;
-  }
-
   return async (request) => {
-    select ??= create();
+    select ??= content()
+      .then((text) => selectorOf(type, text))
+      .catch((error) => {
+        // The next request tries again.
+        select = undefined;
+        throw error;
+      });
     return (await select)(request);
   };
 }
