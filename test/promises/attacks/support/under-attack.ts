@@ -29,8 +29,8 @@ export async function attack(
 
 export interface Customer {
   readonly url: URL;
-  /** Returns the key for a request. */
-  readonly nextKey: () => string;
+  /** Returns the key for a request, or `undefined` if the customer has no more keys. */
+  readonly nextKey: () => string | undefined;
   /** The customer sends as many requests at the same time as the agent may have sockets. */
   readonly agent: Agent;
   /** The pause after each response. */
@@ -45,9 +45,9 @@ export async function measure({ url, nextKey, agent, pauseMs }: Customer, during
   const failures: string[] = [];
   let isOver = false;
 
-  async function ask(): Promise<void> {
+  async function ask(key: string): Promise<void> {
     const sentMs = performance.now();
-    const headers = { authorization: `Bearer ${nextKey()}` };
+    const headers = { authorization: `Bearer ${key}` };
     const request = get(url, { agent, headers, signal: AbortSignal.timeout(10_000) });
     const [response] = await once(request, 'response');
     await once(response.resume(), 'end');
@@ -56,8 +56,8 @@ export async function measure({ url, nextKey, agent, pauseMs }: Customer, during
   }
 
   async function work(): Promise<void> {
-    while (!isOver) {
-      await ask().catch((error) => failures.push(String(error)));
+    for (let key = nextKey(); key !== undefined && !isOver; key = nextKey()) {
+      await ask(key).catch((error) => failures.push(String(error)));
       await sleep(pauseMs);
     }
   }
