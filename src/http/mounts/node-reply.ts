@@ -120,7 +120,9 @@ function cutIfStalled(response: NodeResponse): void {
  */
 function drained(response: NodeResponse): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(() => response.destroy(), SILENT_MS).unref();
+    // Without an error, an HTTP/2 client would take the list for complete.
+    const cut = () => response.destroy(new Error('The client has taken nothing for two minutes.'));
+    const timer = setTimeout(cut, SILENT_MS).unref();
     function settle(): void {
       clearTimeout(timer);
       for (const event of SETTLING) response.off(event, settle);

@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import { connect, createServer as createHttp2Server } from 'node:http2';
 import { createServer as createHttpsServer } from 'node:https';
 import type { Duplex } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { connect as connectTls } from 'node:tls';
 import type { OrderService } from 'store-orders';
@@ -98,6 +99,7 @@ for (const [name, start] of Object.entries(HOSTS)) {
     await until(() => counts.ended === 1);
     await service.close();
     assert.equal(timers.size, 0);
+    if (name === 'node:http2') await assert.rejects(text(response), { code: 'ERR_HTTP2_STREAM_ERROR' });
     if (!response.destroyed) hangUp();
   });
 
