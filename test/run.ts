@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { root } from './support/root.js';
 
-// Builds the package, because the tests test `dist`, and checks the types of quick tests. Then runs the tests (*.test.ts), the proofs
-// (*.proof.ts), or both, of the given folders or files. At the end, prints what was not run and how
-// to run it. This program finds the files itself, because neither Node.js 20 nor the shell of
-// Windows knows glob patterns.
+// Builds the package, because the tests test `dist`, and checks the types of the quick tests. Then runs
+// the tests (*.test.ts), the proofs (*.proof.ts), or both, of the given folders or files. At the end,
+// prints what was not run and how to run it. This program finds the files itself, because neither
+// Node.js 20 nor the shell of Windows knows glob patterns.
 
 const ENDINGS = {
   quick: ['.test.ts'],
