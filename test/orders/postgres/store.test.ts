@@ -8,6 +8,7 @@ import {
   type PostgresRow,
   type PostgresStatement,
 } from 'store-orders/postgres';
+import { FIELDS } from '../../../dist/orders/fields.js';
 import { listed } from '../support/store-suite.js';
 
 // PostgreSQL as a module of WebAssembly, with a single connection. What needs several connections,
@@ -98,6 +99,12 @@ describe('the order store in PostgreSQL', () => {
     nowMs = 100;
     assert.notEqual((await store.list()).version, version);
     assert.deepEqual(await listed(store), [{ id: 2n }]);
+    for (const { column } of Object.values(FIELDS)) {
+      const { version } = await store.list();
+      await engine.exec(`UPDATE store_orders SET ${column} = ${column}`);
+      nowMs += 100;
+      assert.notEqual((await store.list()).version, version, `the trigger store_orders_changed lacks ${column}`);
+    }
   });
 
   test('a mapped table is read and cancelled in its own words', async () => {
