@@ -33,7 +33,7 @@ const WRONG: readonly (readonly [field: string, mistake: string, ...values: unkn
   ['shipDate', DATE_TIME, 0, new Date(0)],
   ['complete', 'must be true or false', 1, 'true', null],
   ['status', WORD, null, 1, '', 'Shipped', ' pending', 'on hold', 'pending\n', 'x'.repeat(65)],
-  ['note', 'is not a field of an order', 'x'],
+  ['frobnicate', 'is not a field of an order', 'x'],
   ['constructor', 'is not a field of an order', 1],
   ['__proto__', 'is not a field of an order', 2],
 ];

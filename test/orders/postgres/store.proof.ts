@@ -61,10 +61,10 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     await assert.rejects(store.migrate(), /"store_orders" already exists/);
     await pool.query('DROP TABLE store_orders');
     await store.migrate();
-    await pool.query('UPDATE store_orders_versions SET version = 7');
+    await pool.query('UPDATE store_orders_versions SET version = 99');
     await assert.rejects(
       store.migrate(),
-      /the orders schema has version 7, but this program knows only versions up to 1; use a newer store-orders/,
+      /the orders schema has version 99, but this program knows only versions up to \d+; use a newer store-orders/,
     );
   });
 

@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { createSqliteOrderStore, type SqliteDatabase } from 'store-orders/sqlite';
 import { readRecords } from '../../../dist/orders/sqlite/list.js';
+import { ORDERS_SCHEMA } from '../../../dist/orders/sqlite/table.js';
 import { temporaryFile } from '../../support/temporary-file.js';
 import { sqliteDrivers } from './support/drivers.js';
 import { once, wrapDatabase } from './support/wrapped-database.js';
@@ -115,8 +116,7 @@ for (const { name, open } of sqliteDrivers) {
         }),
       );
       assert.throws(() => createSqliteOrderStore(arriving), {
-        message:
-          'the orders schema has version 99, but this program knows only versions up to 1; use a newer store-orders',
+        message: `the orders schema has version 99, but this program knows only versions up to ${ORDERS_SCHEMA['orders']?.length}; use a newer store-orders`,
       });
       assert.equal(ask(there, 'SELECT version FROM store_orders_versions', 'version'), '99');
     });

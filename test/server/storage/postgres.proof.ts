@@ -94,7 +94,7 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
     for (const command of ['orders show 7', 'keys list', 'orders import -']) {
       assert.match(
         await next.failure(command, '{"id":9}'),
-        /: the orders schema has version 1, but this program needs version 2; start its server, which migrates the tables$/,
+        /: the orders schema has version \d+, but this program needs version \d+; start its server, which migrates the tables$/,
       );
     }
     const upgraded = await startServer(t, options);
@@ -107,7 +107,7 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
       assert.equal(status, 204);
     }
     const newer =
-      /: the orders schema has version 2, but this program knows only versions up to 1; use a newer store-orders$/;
+      /: the orders schema has version \d+, but this program knows only versions up to \d+; use a newer store-orders$/;
     for (const command of ['serve --port 0', 'orders show 7']) assert.match(await old.failure(command), newer);
   });
 

@@ -5,10 +5,10 @@ import { temporaryDirectory } from '../../support/temporary-file.js';
 
 /** One more step for each list of migrations, by the module and the name of the list. */
 const STEPS = {
-  'orders/sqlite/table.js': "ORDERS_SCHEMA.orders.push('ALTER TABLE orders ADD COLUMN note TEXT')",
-  'server/storage/program-parts.js': "SCHEMAS.program.push('ALTER TABLE keys ADD COLUMN note TEXT')",
-  'orders/postgres/table.js': "ORDERS_SCHEMA.orders.push('ALTER TABLE store_orders ADD COLUMN note text')",
-  'server/keys/postgres.js': "KEYS_SCHEMA.keys.push('ALTER TABLE store_orders_keys ADD COLUMN note text')",
+  'orders/sqlite/table.js': "ORDERS_SCHEMA.orders.push('ALTER TABLE orders ADD COLUMN next TEXT')",
+  'server/storage/program-parts.js': "SCHEMAS.program.push('ALTER TABLE keys ADD COLUMN next TEXT')",
+  'orders/postgres/table.js': "ORDERS_SCHEMA.orders.push('ALTER TABLE store_orders ADD COLUMN next text')",
+  'server/keys/postgres.js': "KEYS_SCHEMA.keys.push('ALTER TABLE store_orders_keys ADD COLUMN next text')",
 };
 
 /** Writes a next version of the built program, whose tables have one more column. Returns its main file. */
