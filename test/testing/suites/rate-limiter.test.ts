@@ -27,26 +27,11 @@ const changingKeys =
   (key, ...rest) =>
     limiter.take(change(key), ...rest);
 
-/** Broken limiters, each with the case of the suite that must fail. */
+/**
+ * Broken limiters, each with the case of the suite that must fail. `promises/testing/objections`
+ * shows what each case says of wrong decisions. These mistakes are others.
+ */
 const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
-  'charges one window although another window refuses the request': [
-    /^takes a token from every window or from none/,
-    (limiter) => (key, plan, cost) => {
-      const decisions = plan.policies.map((policy) =>
-        limiter.take(key, createPlan({ ...plan, policies: [policy] }), cost),
-      );
-      const last = decisions.find(({ allowed }) => !allowed) ?? decisions[0] ?? assert.fail();
-      return { ...last, plan, windows: decisions.map(({ inForce }) => inForce) };
-    },
-  ],
-  'changes the reset time with every request': [
-    /^keeps the reset time constant/,
-    (limiter) =>
-      (...request) => {
-        const decision = plainDecision(limiter.take(...request));
-        return { ...decision, inForce: { ...decision.inForce, resetAtMs: decision.nowMs + 1_200 } };
-      },
-  ],
   'lets other requests run between reading and charging a quota': [
     /^allows exactly `remaining` further requests/,
     (limiter) => async (key, plan, cost) => {
@@ -56,38 +41,15 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
       return decision;
     },
   ],
-  'forgets its keys if there are more than five': [
-    /^counts every key separately/,
-    (limiter) => {
-      const keys = new Set<string>();
-      return (key, plan, cost) => {
-        if (keys.add(key).size > 5) for (const other of keys) limiter.reset(other);
-        return limiter.take(key, plan, cost);
-      };
-    },
-  ],
   'takes no notice of the case of keys': [/^counts every key separately/, changingKeys((key) => key.toLowerCase())],
   'takes no notice of spaces around keys': [/^counts every key separately/, changingKeys((key) => key.trim())],
   'counts an address and a key of the same name together': [
     /^counts a key and an address/,
     changingPlans((plan) => ({ ...plan, partition: 'key' })),
   ],
-  'begins to count again when the plan changes': [
-    /^applies a new plan/,
-    (limiter) => (key, plan, cost) => limiter.take(`${plan.name} ${key}`, plan, cost),
-  ],
-  'never bans': [/^bans a key that keeps sending/, changingPlans((plan) => ({ ...plan, ban: false }))],
   'bans although the plan has no bans': [
     /^never bans an address/,
     changingPlans((plan) => createPlan({ ...plan, partition: 'key', ban: { after: 1, graceMs: 0 } })),
-  ],
-  'prolongs a ban at each request': [
-    /^bans a key that keeps sending/,
-    (limiter) => (key, plan, cost) => {
-      const decision = limiter.take(key, plan, cost);
-      if (decision.verdict === 'banned') limiter.ban(key, 900);
-      return limiter.peek(key, plan, cost);
-    },
   ],
 };
 
