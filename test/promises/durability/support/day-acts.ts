@@ -56,6 +56,9 @@ export async function upgrade(day: Day): Promise<void> {
   const file = join(day.cwd, 'store-orders.db');
   for (const suffix of ['-wal', '-shm']) rmSync(file + suffix, { force: true });
   copyFileSync(OLD_FILE, file);
+  // Only a server migrates it.
+  await day.start();
+  await day.stop('SIGTERM');
   day.expect(await day.observe());
   await ACTS['create a key']?.(day);
 }
