@@ -135,27 +135,6 @@ test("with the fetch mount, the store's stream is read only as fast as the clien
   await store.ended;
 });
 
-test("a client that hangs up before the list begins ends the store's stream, and the server keeps running", async (t) => {
-  const inner = streaming(endless());
-  const asked = createDeferred();
-  const begun = createDeferred();
-  const list = async () => {
-    asked.resolve();
-    await begun.promise;
-    return inner.list();
-  };
-  const server = createServer(nodeHandler(createShop({ store: fakeStore({ list }) }).service));
-  const port = await serve(t, server);
-  const closed = once(server, 'request').then(([, response]) => once(response, 'close'));
-  const socket = open(port, LIST_HEAD);
-  await asked.promise;
-  socket.destroy();
-  await closed;
-  begun.resolve();
-  await inner.ended;
-  assert.equal((await fetch(`http://127.0.0.1:${port}${ORDERS}`)).status, 401);
-});
-
 test("if the host ends the response while a list is sent, the store's stream is ended and the process keeps running", async (t) => {
   let endResponse = () => {};
   async function* list() {

@@ -5,11 +5,10 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { readOrders } from '../../../dist/server/cli/import/reader.js';
 import { listenOnFreePort } from '../../support/listen.js';
-import { until } from '../../support/until.js';
-import { issueKey, programIn, programWithOrders, spawnProgram, startServer } from '../support/program.js';
+import { programIn, programWithOrders, spawnProgram } from '../support/program.js';
 
 const GOOD = '{"id":1}\n';
 const SAFE = 'must be an integer between -(2^53-1) and 2^53-1';
@@ -81,23 +80,6 @@ test('an invalid record is reported with its file, line and field; the import st
   }
   assert.deepEqual(readdirSync(cwd), ['orders.csv', 'orders.ndjson'], 'the failed import creates no database');
 });
-
-for (const [what, use] of [
-  ['a command has stored a key in it', (_: TestContext, cwd: string) => issueKey(cwd, 'free')],
-  ['a server has been started on it', (t: TestContext, cwd: string) => startServer(t, { cwd }, '--no-sample')],
-] as const) {
-  test(`an import that fails keeps the database that it has created, if ${what} meanwhile`, async (t) => {
-    const { cwd } = programIn();
-    const child = spawnProgram(['orders', 'import', '-'], { cwd });
-    const closed = once(child, 'close');
-    child.stdin?.write(GOOD);
-    await until(() => existsSync(join(cwd, 'store-orders.db-wal')));
-    await use(t, cwd);
-    child.stdin?.end('{"id":x}\n');
-    assert.deepEqual(await closed, [1, null]);
-    assert.ok(existsSync(join(cwd, 'store-orders.db')));
-  });
-}
 
 test('an import that is interrupted while it connects to PostgreSQL ends with one sentence', async (t) => {
   const { cwd } = programIn();

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, renameSync } from 'node:fs';
-import { join } from 'node:path';
+import { readdirSync } from 'node:fs';
 import { test } from 'node:test';
 import { checkSnapshot } from '../../support/snapshot.js';
-import { programIn, startServer } from '../support/program.js';
+import { programIn } from '../support/program.js';
 
 const COMMANDS = [
   ...['serve', 'orders import', 'orders list', 'orders export', 'orders show', 'orders cancel', 'orders ship'],
@@ -139,20 +138,4 @@ test('a command that cannot use the database that --db names prints a message an
     );
   }
   assert.deepEqual(readdirSync(cwd), []);
-});
-
-test('no command creates a database in the place of one that was moved away from a running server', async (t) => {
-  const { failure, output, cwd } = programIn();
-  const [file, moved] = [join(cwd, 'store-orders.db'), join(cwd, 'moved.db')];
-  const server = await startServer(t, { cwd });
-  renameSync(file, moved);
-  for (const command of ['keys create --plan free', 'orders import -', 'serve --port 0']) {
-    assert.equal(
-      await failure(command, '[]'),
-      'cannot open store-orders.db: it was moved away from a running server; put it back, or stop the server',
-    );
-  }
-  assert.ok(!existsSync(file));
-  await server.stop('SIGTERM');
-  await output('keys create --plan free');
 });

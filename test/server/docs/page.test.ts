@@ -121,31 +121,6 @@ test('the documentation page and all its resources come from one origin, with a 
   assert.ok(seen.has('/openapi.json') && seen.has('/docs/orders/json.js') && seen.has('/docs/base.css'));
 });
 
-test('a request for a documentation file gets a 304 if the file is unchanged; HEAD gets its length, and other methods get a 405', async (t) => {
-  const { origin } = await listen(t);
-  for (const path of ['/openapi.json', '/docs/base.css', '/docs?from=a-link']) {
-    const ask = (method = 'GET', fields = {}) =>
-      fetch(origin + path, { method, headers: { 'Accept-Encoding': 'identity', ...fields } });
-    const first = await ask();
-    const [etag, length] = ['etag', 'content-length'].map((name) => first.headers.get(name) ?? '');
-    assert.match(etag ?? '', /^"[\w-]{22}"$/);
-    assert.equal(first.headers.get('cache-control'), 'no-cache');
-    assert.equal(`${(await first.arrayBuffer()).byteLength}`, length);
-    for (const [tags, status] of [
-      [etag, 304],
-      [`"other", W/${etag}`, 304],
-      ['"other"', 200],
-    ] as const) {
-      const again = await ask('GET', { 'If-None-Match': tags });
-      assert.deepEqual([again.status, again.headers.get('etag')], [status, etag], tags);
-    }
-    const head = await ask('HEAD');
-    assert.deepEqual([head.status, head.headers.get('content-length')], [200, length]);
-    const post = await ask('POST');
-    assert.deepEqual([post.status, post.headers.get('allow')], [405, 'GET, HEAD']);
-  }
-});
-
 test('the documentation page has each target of its own links', async (t) => {
   const page = await pageText(t);
   for (const [, target] of page.matchAll(/href="#([\w-]+)"/g)) assert.ok(page.includes(`id="${target}"`), target);

@@ -71,7 +71,7 @@ test('documentation and health check responses have the request id, and are publ
   ]);
 });
 
-test('the documentation is compressed for clients that accept it, and each encoding has its own ETag', async (t) => {
+test('the documentation is compressed for clients that accept it, each encoding has its own ETag, and HEAD has the length', async (t) => {
   const { origin } = await listen(t);
   for (const path of OWN) {
     const ask = (coding: string, fields = {}) =>
@@ -79,6 +79,9 @@ test('the documentation is compressed for clients that accept it, and each encod
     const [plain, coded] = [await ask('identity'), await ask('br')];
     assert.deepEqual([plain.headers.get('content-encoding'), coded.headers.get('content-encoding')], [null, 'br']);
     assert.equal(await coded.text(), await plain.text());
+    assert.match(plain.headers.get('etag') ?? '', /^"[\w-]{22}"$/);
+    const head = await fetch(origin + path, { method: 'HEAD', headers: { 'accept-encoding': 'br' } });
+    assert.deepEqual([head.status, head.headers.get('content-length')], [200, coded.headers.get('content-length')]);
     const known = { 'if-none-match': coded.headers.get('etag') };
     const unchanged = await ask('br', known);
     assert.deepEqual([unchanged.status, (await ask('identity', known)).status], [304, 200]);
