@@ -26,7 +26,7 @@ export const keyCommands: readonly Command[] = [
     options: {
       ...PLAN_OPTIONS,
       name: { value: 'NAME', about: 'a name for the key, such as its owner' },
-      expires: { value: 'TIME', about: 'when the key ends, such as 12h or 90d from now [default: never]' },
+      expires: { value: 'TIME', about: 'when the key expires, such as 12h or 90d from now [default: never]' },
       ...STORAGE_OPTIONS,
     },
     examples: [

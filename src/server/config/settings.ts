@@ -189,7 +189,7 @@ export const settingsSchema = v.object({
   log: setting(
     '--log WHAT',
     'STORE_ORDERS_LOG',
-    'requests: every request and event; events: only failures, starts and stops',
+    'requests: every request and event; events: every event, and the requests that failed',
     v.optional(v.picklist(['requests', 'events'], 'expected requests or events'), 'requests'),
   ),
 });
