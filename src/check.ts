@@ -34,7 +34,7 @@ export function checkPresent(where: string, value: unknown, required: readonly s
   }
 }
 
-/** `what` says where such an object comes from. */
+/** `what` describes the expected object in the message. */
 export function checkMethods(where: string, value: unknown, names: readonly string[], what = 'an object'): void {
   for (const name of names) {
     if (typeof value !== 'object' || value === null || typeof Reflect.get(value, name) !== 'function') {

@@ -55,7 +55,7 @@ export function createFailureWarning() {
     warnedKinds.add(kind);
     // Some runtimes in which a fetch handler runs have no global `process`.
     globalThis.process?.emitWarning?.(
-      `${kind}: ${describe(hostErrorOf(error), apiKey)}. Further failures of this kind are not shown here. To receive ` +
+      `${kind}: ${describeError(hostErrorOf(error), apiKey)}. Further failures of this kind are not shown here. To receive ` +
         `every failure, subscribe to the diagnostics channel "${REPLY_CHANNEL}".`,
       'StoreOrdersWarning',
     );
@@ -76,7 +76,7 @@ const MIN_KEY_LENGTH = 8;
  * `Error ECONNREFUSED: db down, at list (/app/store.mjs:6:9)`. Leaves out the API key of the
  * request, and the user and password of each URL.
  */
-function describe(error: unknown, apiKey: string | undefined): string {
+function describeError(error: unknown, apiKey: string | undefined): string {
   try {
     const { name = 'Error', code, message = '', stack = '' }: Readonly<Record<string, unknown>> = Object(error);
     const kind = typeof code === 'string' ? `${name} ${code}` : `${name}`;

@@ -55,7 +55,7 @@ export interface BanPolicy {
 
 /**
  * The quota policies that a key has bought. A request takes one token from each policy, or from
- * none of them if it is refused. Create a plan with {@link createPlan}: a plan that was made in
+ * none of them if it is refused. Create a plan with {@link createPlan}: a plan that was created in
  * another way is checked again at each request.
  */
 export interface Plan {

@@ -66,7 +66,7 @@ export class JsonSyntaxError extends SyntaxError {
 export function parseJson(text: string): unknown {
   const reader = new JsonReader(text);
   const value = reader.value();
-  reader.end();
+  reader.expectEnd();
   return value;
 }
 
@@ -80,7 +80,7 @@ export function* parseJsonArray(text: string): Generator<{ readonly line: number
     countedTo = at;
     yield { line, value };
   }
-  reader.end();
+  reader.expectEnd();
 }
 
 function lineFeedsIn(text: string): number {
@@ -119,7 +119,7 @@ class JsonReader {
     }
   }
 
-  end(): void {
+  expectEnd(): void {
     this.#match(WHITE_SPACE);
     if (this.#at < this.#text.length) this.#fail('unexpected text after the JSON value');
   }

@@ -10,9 +10,9 @@ export type Schemas = Readonly<Record<string, readonly string[]>>;
 const LOCK = 4_919_131_752_989_213_544n;
 
 export interface MigrationOptions {
-  /** Creates the tables if there are none. Otherwise rejects, because the database may be the wrong one. */
+  /** Whether to create missing tables. If not, rejects, because the database may be the wrong one. */
   readonly creates: boolean;
-  /** Migrates older tables. Otherwise rejects, because a server may be using them. */
+  /** Whether to migrate older tables. If not, rejects, because a server may be using them. */
   readonly upgrades: boolean;
 }
 

@@ -61,7 +61,7 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
   }
 
   /** Runs the script. Not `async`, because more promises would slow down every decision. */
-  function run(
+  function runScript(
     mode: 'take' | 'peek' | 'ban' | 'unban',
     key: string,
     cost: number,
@@ -88,13 +88,13 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
   return {
     decide(mode: 'take' | 'peek', key: string, plan: Plan, cost: number): Promise<ServerDecision> {
       const instant = instantNow();
-      return run(mode, key, cost, parametersOf(plan), instant).then((reply) =>
+      return runScript(mode, key, cost, parametersOf(plan), instant).then((reply) =>
         serverDecisionOf({ key, plan, cost }, reply, instant?.utcOffsetMs ?? 0),
       );
     },
 
-    ban: (key: string, ms: number): Promise<unknown> => run('ban', key, ms, NO_PLAN),
-    unban: (key: string): Promise<unknown> => run('unban', key, 0, NO_PLAN),
+    ban: (key: string, ms: number): Promise<unknown> => runScript('ban', key, ms, NO_PLAN),
+    unban: (key: string): Promise<unknown> => runScript('unban', key, 0, NO_PLAN),
     reset: (key: string): Promise<unknown> => call(recordNameOf(key), 'DEL', recordNameOf(key)),
 
     /** Resolves if the server that stores this key can write. Changes nothing. */

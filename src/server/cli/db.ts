@@ -58,7 +58,7 @@ function check(file: string): CommandResult {
     database.exec('BEGIN');
     checkContents(opened, file);
     const report = reportOn(file, database, versions);
-    return done(describe(report), report);
+    return done(describeReport(report), report);
   });
 }
 
@@ -93,7 +93,7 @@ function reportOn(file: string, database: SqliteDatabase, versions: ReadonlyMap<
   };
 }
 
-function describe(report: Report): string {
+function describeReport(report: Report): string {
   const { orders, keys, schema } = report;
   const byStatus = Object.entries(orders.byStatus).map(([status, count]) => `${count} ${printable(status)}`);
   const versions = Object.entries(schema).map(([part, { file, program }]) =>

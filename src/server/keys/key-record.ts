@@ -8,7 +8,7 @@ export interface KeyRecord {
   /** The time of issue, in the format of RFC 3339. */
   readonly createdAt: string;
   readonly revokedAt?: string;
-  /** At most a second after this time, in the same format, the key is refused. Absent if it never expires. */
+  /** The time of expiry. The key is refused at most a second later. Absent if it never expires. */
   readonly expiresAt?: string;
 }
 

@@ -34,9 +34,9 @@ export async function runPrimary({ workers: count, host, metricsPort }: Settings
 
   /** Replaces the worker when it ends. */
   async function keepRunning({ number, ended, pause }: RunningWorker): Promise<void> {
-    const end = await ended;
+    const exit = await ended;
     if (isStopping) return;
-    log.error('worker ended', { worker: number, ...end });
+    log.error('worker ended', { worker: number, ...exit });
     await pause;
     if (isStopping) return;
     const worker = start(number);
@@ -69,7 +69,7 @@ export async function runPrimary({ workers: count, host, metricsPort }: Settings
     const killTimer = setTimeout(killAll, STOP_MS);
     const unclean = (await Promise.all(Array.from(running, stop))).filter(({ code }) => code !== 0);
     clearTimeout(killTimer);
-    for (const end of unclean) log.error('worker ended', end);
+    for (const exit of unclean) log.error('worker ended', exit);
     log.event('stopped');
     return unclean.length === 0 ? { exitCode: 0 } : failed('a worker did not stop cleanly; the log names it');
   } catch (error) {
@@ -122,6 +122,6 @@ async function stop({ number, worker, ended, isListening }: RunningWorker) {
   // not when they exit. A connection that was handed to a worker is still served, because it
   // reaches the worker before the message `drain`.
   worker.disconnect();
-  const end = await ended;
-  return { worker: number, ...(isListening ? end : { code: 0 }) };
+  const exit = await ended;
+  return { worker: number, ...(isListening ? exit : { code: 0 }) };
 }

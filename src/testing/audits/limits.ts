@@ -21,20 +21,20 @@ export const limitClauses: readonly Clause[] = [
     needs: ['store', 'issueKey'],
     async check(subject) {
       await subject.put({ id: 1 }, { id: 2, status: 'shipped' });
-      const key = bearer(await subject.issueKey(PLANS.free));
-      const tiny = bearer(await subject.issueKey(TINY));
+      const credential = bearer(await subject.issueKey(PLANS.free));
+      const tinyCredential = bearer(await subject.issueKey(TINY));
       const list = ['GET', ORDERS_PATH] as const;
       for (const [status, method, path, ...fields] of [
         [401, ...list],
         [401, ...list, bearer('nobody')],
-        [200, ...list, key],
-        [204, 'DELETE', orderPath(1), key],
-        [404, 'DELETE', orderPath('abc'), key],
-        [409, 'DELETE', orderPath(2), key],
-        [405, 'POST', ORDERS_PATH, key],
-        [200, ...list, tiny],
-        [200, ...list, tiny],
-        [429, ...list, tiny],
+        [200, ...list, credential],
+        [204, 'DELETE', orderPath(1), credential],
+        [404, 'DELETE', orderPath('abc'), credential],
+        [409, 'DELETE', orderPath(2), credential],
+        [405, 'POST', ORDERS_PATH, credential],
+        [200, ...list, tinyCredential],
+        [200, ...list, tinyCredential],
+        [429, ...list, tinyCredential],
       ] as const) {
         const response = await subject.ask(method, path, ...fields);
         assert.equal(response.status, status, `${method} ${path}`);
@@ -65,7 +65,7 @@ export const limitClauses: readonly Clause[] = [
     requirement: 'count every request within the limit once, even if the response is 404 or 405',
     needs: ['issueKey'],
     async check({ ask, issueKey }) {
-      const key = bearer(await issueKey(PLANS.free));
+      const credential = bearer(await issueKey(PLANS.free));
       let left = 60;
       for (const [method, path] of [
         ['GET', ORDERS_PATH],
@@ -74,7 +74,7 @@ export const limitClauses: readonly Clause[] = [
         ['DELETE', orderPath('abc')],
         ['POST', ORDERS_PATH],
       ] as const) {
-        assert.equal(rateLimitOf(await ask(method, path, key)).remaining, --left, `${method} ${path}`);
+        assert.equal(rateLimitOf(await ask(method, path, credential)).remaining, --left, `${method} ${path}`);
       }
     },
   },
@@ -84,12 +84,12 @@ export const limitClauses: readonly Clause[] = [
     requirement: 'respond with 429 and Retry-After to requests over the limit, and only to those',
     needs: ['issueKey'],
     async check({ ask, issueKey }) {
-      const key = bearer(await issueKey(PLANS.free));
+      const credential = bearer(await issueKey(PLANS.free));
       for (let left = 59; left >= 0; left--) {
-        const response = await ask('GET', ORDERS_PATH, key);
+        const response = await ask('GET', ORDERS_PATH, credential);
         assert.deepEqual([response.status, rateLimitOf(response).remaining], [200, left]);
       }
-      const refused = await ask('GET', ORDERS_PATH, key);
+      const refused = await ask('GET', ORDERS_PATH, credential);
       assertError(refused, 429);
       assert.equal(rateLimitOf(refused).remaining, 0);
       assert.ok(retryAfterOf(refused) <= 60, 'Retry-After must be at most the length of the window');
@@ -129,7 +129,7 @@ export const limitClauses: readonly Clause[] = [
     async check(subject) {
       const refused = await exhaust(subject, await subject.issueKey(TINY), 12_345);
       await subject.advance((retryAfterOf(refused.response) - 1) * 1_000);
-      const early = await subject.ask('GET', ORDERS_PATH, refused.key);
+      const early = await subject.ask('GET', ORDERS_PATH, refused.credential);
       assertError(early, 429);
       assert.equal(retryAfterOf(early), 1);
     },
@@ -141,14 +141,14 @@ export const limitClauses: readonly Clause[] = [
       'set X-RateLimit-Reset to the Unix time at which the limit resets, and keep it constant within a window',
     needs: ['issueKey', 'clock'],
     async check(subject) {
-      const key = bearer(await subject.issueKey(TINY));
-      const { reset } = rateLimitOf(await subject.ask('GET', ORDERS_PATH, key));
+      const credential = bearer(await subject.issueKey(TINY));
+      const { reset } = rateLimitOf(await subject.ask('GET', ORDERS_PATH, credential));
       await subject.advance(30_400);
-      assert.equal(rateLimitOf(await subject.ask('GET', ORDERS_PATH, key)).reset, reset);
-      const refused = await subject.ask('GET', ORDERS_PATH, key);
+      assert.equal(rateLimitOf(await subject.ask('GET', ORDERS_PATH, credential)).reset, reset);
+      const refused = await subject.ask('GET', ORDERS_PATH, credential);
       assert.equal(rateLimitOf(refused).reset, reset);
       await subject.advance(retryAfterOf(refused) * 1_000);
-      const next = rateLimitOf(await subject.ask('GET', ORDERS_PATH, key));
+      const next = rateLimitOf(await subject.ask('GET', ORDERS_PATH, credential));
       assert.equal(next.remaining, 1);
       assert.ok(next.reset > reset, 'the reset time of the next window must be later');
     },
@@ -160,10 +160,11 @@ export const limitClauses: readonly Clause[] = [
     needs: ['issueKey', 'store', 'clock'],
     async check(subject) {
       await subject.put({ id: 1 });
-      const { key } = await exhaust(subject, await subject.issueKey(TINY));
-      for (let n = 0; n < 10; n++) assert.equal((await subject.ask('DELETE', orderPath(1), key)).status, 429);
+      const { credential } = await exhaust(subject, await subject.issueKey(TINY));
+      for (let n = 0; n < 10; n++) assert.equal((await subject.ask('DELETE', orderPath(1), credential)).status, 429);
       await subject.advance(60_000);
-      for (const status of [204, 409]) assert.equal((await subject.ask('DELETE', orderPath(1), key)).status, status);
+      for (const status of [204, 409])
+        assert.equal((await subject.ask('DELETE', orderPath(1), credential)).status, status);
     },
   },
   {
@@ -172,10 +173,10 @@ export const limitClauses: readonly Clause[] = [
     requirement: 'charge a key for its own requests only',
     needs: ['issueKey'],
     async check(subject) {
-      const key = bearer(await subject.issueKey(PLANS.free));
+      const credential = bearer(await subject.issueKey(PLANS.free));
       await exhaust(subject, await subject.issueKey(TINY));
       for (let n = 0; n < 10; n++) await subject.ask('GET', ORDERS_PATH, bearer('nobody'));
-      const response = await subject.ask('GET', ORDERS_PATH, key);
+      const response = await subject.ask('GET', ORDERS_PATH, credential);
       assert.deepEqual([response.status, rateLimitOf(response).remaining], [200, 59]);
     },
   },
@@ -186,21 +187,25 @@ export const limitClauses: readonly Clause[] = [
     needs: ['issueKey', 'store', 'clock'],
     async check(subject) {
       await subject.put({ id: 1 });
-      const { key } = await exhaust(subject, await subject.issueKey(STRICT));
+      const { credential } = await exhaust(subject, await subject.issueKey(STRICT));
       await subject.advance(50_001);
-      const banned = await subject.ask('DELETE', orderPath(1), key);
+      const banned = await subject.ask('DELETE', orderPath(1), credential);
       assertError(banned, 429);
       assert.equal(retryAfterOf(banned), 60);
       const announced = rateLimitOf(banned);
       assert.deepEqual([announced.limit, announced.remaining], [1, 0]);
       await subject.advance(59_000);
-      const last = await subject.ask('DELETE', orderPath(1), key);
+      const last = await subject.ask('DELETE', orderPath(1), credential);
       assert.equal(retryAfterOf(last), 1);
       assert.deepEqual(rateLimitOf(last), announced, 'X-RateLimit-* must stay the same during the ban');
-      const otherKey = bearer(await subject.issueKey(PLANS.free));
-      assert.equal((await subject.ask('GET', ORDERS_PATH, otherKey)).status, 200, 'another key must not be banned');
+      const otherCredential = bearer(await subject.issueKey(PLANS.free));
+      assert.equal(
+        (await subject.ask('GET', ORDERS_PATH, otherCredential)).status,
+        200,
+        'another key must not be banned',
+      );
       await subject.advance(1_000);
-      assert.equal((await subject.ask('DELETE', orderPath(1), key)).status, 204);
+      assert.equal((await subject.ask('DELETE', orderPath(1), credential)).status, 204);
     },
   },
   {
@@ -210,23 +215,23 @@ export const limitClauses: readonly Clause[] = [
     needs: ['issueKey', 'store', 'clock'],
     async check(subject) {
       await subject.put({ id: 1, status: 'cancelled' }, { id: 2, status: 'shipped' }, { id: 3, status: 'returned' });
-      const key = bearer(await subject.issueKey(PLANS.free));
-      const { key: strict, response } = await exhaust(subject, await subject.issueKey(STRICT));
+      const credential = bearer(await subject.issueKey(PLANS.free));
+      const { credential: strictCredential, response } = await exhaust(subject, await subject.issueKey(STRICT));
       assert.equal(assertError(response, 429), 'rate_limit_exceeded');
       await subject.advance(1_001);
       for (const [code, status, method, path, ...fields] of [
-        ['api_key_banned', 429, 'GET', ORDERS_PATH, strict],
+        ['api_key_banned', 429, 'GET', ORDERS_PATH, strictCredential],
         ['missing_api_key', 401, 'GET', ORDERS_PATH],
         ['missing_api_key', 401, 'GET', ORDERS_PATH, ['Authorization', 'Basic dTpw']],
         ['invalid_api_key', 401, 'GET', ORDERS_PATH, bearer('nobody')],
-        ['invalid_api_key', 401, 'GET', ORDERS_PATH, key, key],
-        ['order_not_found', 404, 'DELETE', orderPath(-404_404n), key],
-        ['invalid_order_id', 404, 'DELETE', orderPath('01'), key],
-        ['method_not_allowed', 405, 'POST', ORDERS_PATH, key],
-        ['order_already_cancelled', 409, 'DELETE', orderPath(1), key],
-        ['order_already_shipped', 409, 'DELETE', orderPath(2), key],
-        ['order_not_pending', 409, 'DELETE', orderPath(3), key],
-        ['uri_too_long', 414, 'GET', `${ORDERS_PATH}?${'x'.repeat(8_192)}`, key],
+        ['invalid_api_key', 401, 'GET', ORDERS_PATH, credential, credential],
+        ['order_not_found', 404, 'DELETE', orderPath(-404_404n), credential],
+        ['invalid_order_id', 404, 'DELETE', orderPath('01'), credential],
+        ['method_not_allowed', 405, 'POST', ORDERS_PATH, credential],
+        ['order_already_cancelled', 409, 'DELETE', orderPath(1), credential],
+        ['order_already_shipped', 409, 'DELETE', orderPath(2), credential],
+        ['order_not_pending', 409, 'DELETE', orderPath(3), credential],
+        ['uri_too_long', 414, 'GET', `${ORDERS_PATH}?${'x'.repeat(8_192)}`, credential],
       ] as const) {
         assert.equal(assertError(await subject.ask(method, path, ...fields), status, code), code);
       }
@@ -236,12 +241,12 @@ export const limitClauses: readonly Clause[] = [
 
 /** Uses up the minute quota of a key, and returns the refusal of a request `afterMs` later. */
 async function exhaust(subject: Subject, apiKey: string, afterMs = 0) {
-  const key = bearer(apiKey);
+  const credential = bearer(apiKey);
   for (let n = 0; n < 60; n++) {
-    const response = await subject.ask('GET', ORDERS_PATH, key);
+    const response = await subject.ask('GET', ORDERS_PATH, credential);
     if (rateLimitOf(response).remaining > 0) continue;
     await subject.advance(afterMs);
-    return { key, response: await subject.ask('GET', ORDERS_PATH, key) };
+    return { credential, response: await subject.ask('GET', ORDERS_PATH, credential) };
   }
   return assert.fail('60 requests did not use up a quota of at most 2 requests a minute');
 }

@@ -213,9 +213,9 @@ export const orderClauses: readonly Clause[] = [
     needs: ['store'],
     async check(subject) {
       await subject.put({ id: 700_000n });
-      const key = bearer(await subject.issueKey(PLANS.business));
+      const credential = bearer(await subject.issueKey(PLANS.business));
       const responses = await Promise.all(
-        Array.from({ length: 50 }, () => subject.ask('DELETE', orderPath(700_000n), key)),
+        Array.from({ length: 50 }, () => subject.ask('DELETE', orderPath(700_000n), credential)),
       );
       assert.deepEqual(responses.map(({ status }) => status).sort(), [204, ...Array(49).fill(409)]);
     },

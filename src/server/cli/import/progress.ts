@@ -1,6 +1,6 @@
 import type { ReadStream } from 'node:fs';
 
-const WIDTH = 30;
+const BAR_WIDTH = 30;
 const DRAW_EVERY_MS = 100;
 
 /** Draws on a terminal how much of a file has been read. Returns a function that removes the bar. */
@@ -10,7 +10,7 @@ export function drawProgress(input: ReadStream, bytes: number): () => void {
   let bar = '';
   function draw(): void {
     const part = bytes === 0 ? 1 : input.bytesRead / bytes;
-    bar = `importing [${'='.repeat(Math.round(part * WIDTH)).padEnd(WIDTH)}] ${Math.round(part * 100)} %`;
+    bar = `importing [${'='.repeat(Math.round(part * BAR_WIDTH)).padEnd(BAR_WIDTH)}] ${Math.round(part * 100)} %`;
     stderr.write(`\r${bar}`);
   }
   draw();

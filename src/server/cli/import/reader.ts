@@ -29,36 +29,36 @@ export async function* readOrders(
   format: 'json' | 'csv',
   statuses: readonly string[],
 ): AsyncGenerator<readonly ImportedRecord[]> {
-  const known = [...ORDER_STATUSES, ...statuses];
+  const knownStatuses = [...ORDER_STATUSES, ...statuses];
   const readLine = format === 'csv' ? createCsvReader() : readJsonLine;
   let line = 0;
   let first: number | undefined;
-  let array: string[] | undefined;
+  let arrayLines: string[] | undefined;
   for await (const lines of linesOf(chunks)) {
     const batch: ImportedRecord[] = [];
     for (const given of lines) {
       line++;
       const text = line === 1 ? given.replace(BYTE_ORDER_MARK, '') : given;
       if (text.includes(NOT_UTF8)) throw new ImportMistake(line, 'the text is not UTF-8');
-      if (array === undefined && BLANK.test(text)) continue;
-      if (first === undefined && format === 'json' && BEGINS_ARRAY.test(text)) array = [];
+      if (arrayLines === undefined && BLANK.test(text)) continue;
+      if (first === undefined && format === 'json' && BEGINS_ARRAY.test(text)) arrayLines = [];
       first ??= line;
-      if (array !== undefined) array.push(text);
+      if (arrayLines !== undefined) arrayLines.push(text);
       else {
         const value = readLine(text, line);
-        if (value !== undefined) batch.push(toImported(value, line, known));
+        if (value !== undefined) batch.push(toImported(value, line, knownStatuses));
       }
     }
     yield batch;
   }
   if (first === undefined) throw new ImportMistake(1, format === 'csv' ? NO_COLUMNS : NO_ORDERS);
-  if (array !== undefined) yield* readArray(array, first, known);
+  if (arrayLines !== undefined) yield* readArray(arrayLines, first, knownStatuses);
 }
 
 function toImported(value: unknown, line: number, statuses: readonly string[]): ImportedRecord {
-  const record = parseOrderRecord(value, statuses);
-  if (!('mistake' in record)) return { record, line };
-  const { field, mistake } = record;
+  const parsed = parseOrderRecord(value, statuses);
+  if (!('mistake' in parsed)) return { record: parsed, line };
+  const { field, mistake } = parsed;
   // The name of an unknown field can be any text.
   const name = /^[\w ]+$/.test(field) ? field : JSON.stringify(field);
   const advice = field === 'status' ? '; to accept other statuses, use --statuses' : '';

@@ -44,12 +44,12 @@ function createMeter({ name, quota, remaining, resetAtMs }: QuotaWindow) {
 
   function update(): void {
     const waitMs = resetAtMs - performance.now();
-    const current = waitMs > 0 ? remaining : quota;
-    left.textContent = `${current.toLocaleString('en')} of ${quota.toLocaleString('en')} left`;
-    reset.textContent = current === quota ? 'full' : `full in ${formatDuration(waitMs)}`;
-    bar.ariaValueNow = `${current}`;
-    bar.classList.toggle('low', current <= quota / 10);
-    fill.style.width = `${(100 * current) / quota}%`;
+    const remainingNow = waitMs > 0 ? remaining : quota;
+    left.textContent = `${remainingNow.toLocaleString('en')} of ${quota.toLocaleString('en')} left`;
+    reset.textContent = remainingNow === quota ? 'full' : `full in ${formatDuration(waitMs)}`;
+    bar.ariaValueNow = `${remainingNow}`;
+    bar.classList.toggle('low', remainingNow <= quota / 10);
+    fill.style.width = `${(100 * remainingNow) / quota}%`;
   }
 
   return { element: createElement('div', 'window', createElement('b', '', name), left, bar, reset), update };
