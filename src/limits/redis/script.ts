@@ -98,12 +98,12 @@ end
 
 /**
  * Lua that sets `changed` (the next record), `expiresAt` (when the record no longer has an effect)
- * and `answer` (the script's reply). A refused request changes a window only if the clock has
+ * and `reply`, which the script returns. A refused request changes a window only if the clock has
  * stepped back: the window then ends earlier.
  */
 const CHANGE_WINDOWS = /* lua */ `
 local changed, expiresAt = { ban, nil, nil, nil, nil, nil, nil }, ban and math.max(ban.banEnd, ban.forgetAt) or 0
-local answer = { now, passes and ${PASSES} or ban and ban.banEnd or 0, nil, nil, nil, nil }
+local reply = { now, passes and ${PASSES} or ban and ban.banEnd or 0, nil, nil, nil, nil }
 local last = 1
 
 local function keep(id, taken, at, fullAt)
@@ -117,7 +117,7 @@ for i = 1, count do
   local taken, at, place, unit, length = takens[i], ats[i], places[i], 1, 0
   if plan[4 * i] == 'continuous' then unit, length = plan[4 * i - 1], plan[4 * i - 1] end
   if passes then taken = taken + cost * unit end
-  answer[2 * i + 1], answer[2 * i + 2] = taken, at - now
+  reply[2 * i + 1], reply[2 * i + 2] = taken, at - now
   if not passes or cost == 0 then
     local found, foundAt = record[place + 1] or 0, record[place + 2] or 0
     if at >= foundAt then taken, at = found, foundAt end
@@ -133,10 +133,10 @@ end
 
 /** Lua that stores the next record. It expires when its buckets are full and its bans forgotten. */
 const WRITE_RECORD = /* lua */ `
-if mode == 'peek' then return answer end
+if mode == 'peek' then return reply end
 if last == 1 and not ban or expiresAt <= now and not clock then
   if stored then redis.call('DEL', key) end
-  return answer
+  return reply
 end
 local value = cmsgpack.pack(changed)
 if clock then
@@ -144,7 +144,7 @@ if clock then
 else
   redis.call('PSETEX', key, string.format('%d', expiresAt - now), value)
 end
-return answer
+return reply
 `;
 
 /**
@@ -199,7 +199,7 @@ end
 
 -- A value that is not a record raises an error, and counts as none. If the server cannot write, the
 -- second run raises its error.
-local isRecord, answer = pcall(run)
-return isRecord and answer or run(true)`;
+local isRecord, reply = pcall(run)
+return isRecord and reply or run(true)`;
 
 export const SCRIPT_SHA = createHash('sha1').update(SCRIPT).digest('hex');

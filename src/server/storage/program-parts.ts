@@ -1,9 +1,9 @@
 import type { Schemas } from '../../databases/sqlite/migration.js';
 import type { Host } from '../../databases/sqlite/worker.js';
-import { createOrderParts, type OrderParts } from '../../orders/sqlite/hosted.js';
+import { createOrderParts } from '../../orders/sqlite/hosted.js';
 import { ORDERS_SCHEMA } from '../../orders/sqlite/table.js';
-import { createKeyTable, type KeyTable } from '../keys/sqlite.js';
-import { createQuotaTable, type SavedQuotas } from '../quotas/table.js';
+import { createKeyTable } from '../keys/sqlite.js';
+import { createQuotaTable } from '../quotas/table.js';
 
 const PROGRAM_SCHEMA: Schemas = {
   program: [
@@ -18,14 +18,13 @@ const PROGRAM_SCHEMA: Schemas = {
 
 export const SCHEMAS: Schemas = { ...ORDERS_SCHEMA, ...PROGRAM_SCHEMA };
 
-/** The objects that a worker hosts over the tables of the program. */
-export interface ProgramParts extends OrderParts {
-  readonly keys: KeyTable;
-  readonly quotas: SavedQuotas;
-}
+export type ProgramParts = ReturnType<typeof createProgramParts>;
 
-/** Creates the objects of a worker. All their writes share commits. */
-export function createProgramParts(host: Host): ProgramParts {
+/**
+ * Creates the objects that a worker hosts over the tables of the program. All their writes share
+ * commits.
+ */
+export function createProgramParts(host: Host) {
   return {
     ...createOrderParts(host),
     keys: createKeyTable(host.database, host.queue),
