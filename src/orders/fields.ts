@@ -37,8 +37,8 @@ type Value<Name extends keyof Order> = NonNullable<Order[Name]>;
 const INT64: FieldType<bigint> = {
   name: 'int64',
   sqlType: 'bigint',
-  // The format implies the bounds. As JSON numbers they would be rounded, because a double holds neither
-  // of them in the digits that it prints.
+  // The format implies the bounds. As JSON numbers they would be rounded, because a double prints
+  // neither of them with all its digits.
   schema: { type: 'integer', format: 'int64' },
   read: readInt64,
   fromSqlite: BigInt,

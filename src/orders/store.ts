@@ -60,11 +60,11 @@ export interface OrderPages extends AsyncIterable<string | Uint8Array> {
 }
 
 /**
- * Returns a copy of an array with a version. The default is unique, so that no other store's list has the same one.
- * The property is not enumerable, so that the array still equals an array of the same orders.
+ * Returns a copy of an array with a version that no other list has. The property is not enumerable,
+ * so that the array still equals an array of the same orders.
  */
-export function withVersion(orders: readonly Order[], version: string = crypto.randomUUID()): OrderArray {
-  return Object.defineProperty([...orders], 'version', { value: version });
+export function withVersion(orders: readonly Order[]): OrderArray {
+  return Object.defineProperty([...orders], 'version', { value: crypto.randomUUID() });
 }
 
 export function isPages(listed: ListedOrders): listed is OrderPages {

@@ -172,7 +172,7 @@ function open(
       database,
       queue: createWriteQueue(database, onCommit),
       openAnother() {
-        // If the file was moved away, SQLite would create an empty one, and remove the log with its commits.
+        // In the place of a moved file, SQLite would create an empty one, and remove the log.
         checkIdentities(identities);
         return openSqliteDatabase(file);
       },

@@ -82,7 +82,7 @@ const ORDER_ID: OpenApiParameter = {
   example: EXAMPLE_ID,
 };
 
-/** The id in request samples: an order of the program's sample, and not exact as a JavaScript number. */
+/** The id in request samples: a sample order's, which no JavaScript number holds exactly. */
 const SAMPLE_ID = '9007199254740993';
 
 function createPaths(base: string): OpenApiDocument['paths'] {

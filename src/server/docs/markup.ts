@@ -5,7 +5,7 @@ export function escapeHtml(plain: string): string {
   return plain.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
 }
 
-/** Converts inline Markdown: code between backticks, linked if it is an error code, and powers such as 2^53. */
+/** Converts inline Markdown: powers such as 2^53, and code, linked if it is an error code. */
 export function prose(markdown: string): string {
   return escapeHtml(markdown)
     .replace(/`([^`]+)`/g, (_, code: string) => (isErrorCode(code) ? errorLink(code) : `<code>${code}</code>`))

@@ -10,7 +10,7 @@ import type { KeyRecord } from './key-record.js';
  * key is in use.
  */
 export interface KeyRing extends Omit<KeyReads, 'byDigest'>, Pick<KeyWrites, 'setPlan'> {
-  /** Returns the id and plan of a key, or `undefined` if it is malformed, unknown, revoked or expired. */
+  /** Returns the id and plan of a key, or `undefined` if it is unknown, revoked or expired. */
   authenticate(apiKey: string): Principal | undefined | Promise<Principal | undefined>;
   /** The same for a key that was valid when it was last looked up. See `AdmissionOptions`. */
   authenticateKnown(apiKey: string): Principal | undefined | Promise<Principal | undefined>;
