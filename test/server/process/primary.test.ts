@@ -30,8 +30,7 @@ function startPrimary(t: TestContext, env: Readonly<Record<string, string>> = {}
       readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'latin1').split(' ').filter(Boolean).map(Number),
     async result() {
       await exited;
-      const { outcome, message } = lines().find((line) => 'outcome' in line);
-      return message ?? outcome;
+      return lines().find((line) => 'exitCode' in line);
     },
   };
 }
@@ -50,7 +49,7 @@ test('a primary logs once that all workers listen, replaces a worker under its n
   await until(() => events().length === 3);
   assert.equal(workers().length, 2);
   child.kill('SIGTERM');
-  assert.equal(await result(), 'done');
+  assert.deepEqual(await result(), { exitCode: 0 });
   assert.deepEqual(events(), [
     ['listening', undefined, undefined],
     ['worker ended', 2, 'SIGKILL'],
@@ -64,7 +63,7 @@ test('a worker that exits with an error while it drains is logged, and the prima
   const { child, events, result } = startPrimary(t, { UNCLEAN: '2' });
   await until(() => events().length === 1);
   child.kill('SIGTERM');
-  assert.equal(await result(), 'a worker did not stop cleanly; the log names it');
+  assert.deepEqual(await result(), { exitCode: 1, message: 'a worker did not stop cleanly; the log names it' });
   assert.deepEqual(events().slice(2), [
     ['worker ended', 2, 3],
     ['stopped', undefined, undefined],
@@ -74,7 +73,7 @@ test('a worker that exits with an error while it drains is logged, and the prima
 for (const number of ['1', '2']) {
   test(`if worker ${number} cannot start, the primary returns its reason and leaves no worker`, { skip }, async (t) => {
     const { events, result } = startPrimary(t, { FAIL: number });
-    assert.equal(await result(), 'no room');
+    assert.deepEqual(await result(), { exitCode: 1, message: 'no room' });
     assert.deepEqual(events(), []);
   });
 }
