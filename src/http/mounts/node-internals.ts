@@ -142,17 +142,17 @@ const LINGER_MS = 2_000;
 const MAX_LINGER_BYTES = 16_384;
 
 /**
- * Ends a connection, and drops what the client still sends until it ends its side too, for two
- * seconds and 16 KB at most. If unread bytes were left, the system would reset the connection,
- * and the client could lose responses that it has not read yet (RFC 9112 §9.6). Node.js reads again
- * at `resume`, and a listener for `data` takes the bytes away from its parser. Test:
- * `pipelining.test.ts`, forty requests.
+ * Ends a connection, perhaps with a last text, and drops what the client still sends until it ends
+ * its side too, for two seconds and 16 KB at most. If unread bytes were left, the system would reset
+ * the connection, and the client could lose responses that it has not read yet (RFC 9112 §9.6).
+ * Node.js reads again at `resume`, and a listener for `data` takes the bytes away from its parser.
+ * Test: `pipelining.test.ts`, forty requests.
  */
-export function closeGently(socket: Duplex & { readonly bytesRead?: number }): void {
+export function closeGently(socket: Duplex & { readonly bytesRead?: number }, last?: string): void {
   const { bytesRead: alreadyRead = 0 } = socket;
   const timer = setTimeout(() => socket.destroy(), LINGER_MS);
   socket.once('close', () => clearTimeout(timer));
-  socket.end();
+  socket.end(last, 'latin1');
   socket.off('resume', pause).pause();
   socket.once('resume', () => {
     socket.removeAllListeners('data').on('data', () => {

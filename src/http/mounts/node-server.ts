@@ -81,9 +81,8 @@ function stopAndFinish(socket: Socket): boolean {
  */
 function respondAndClose(socket: Duplex, ask: () => Reply | Promise<Reply>): void {
   if (finish(socket)) return;
-  const close = () => void socket.destroy();
-  if (!socket.writable || responseInProgress(socket)?.headersSent) close();
-  else after(ask(), (reply) => void socket.end(serializeReply(reply), 'latin1', close));
+  if (!socket.writable || responseInProgress(socket)?.headersSent) socket.destroy();
+  else after(ask(), (reply) => closeGently(socket, serializeReply(reply)));
 }
 
 /**

@@ -166,17 +166,22 @@ test('a malformed request gets 400 with the Error object, is charged to the clie
   await expectRefusal(port, 'rate_limit_exceeded', GARBAGE);
 });
 
-test('more bytes after a malformed request cause no second response and no second charge, even if the limiter is slow', async (t) => {
+test('more bytes after a malformed request cause no second response, no second charge and no reset, even if the limiter is slow', async (t) => {
   const memory = createShop();
   const { promise: held, resolve: release } = createDeferred();
   const limiter: RateLimiter = { take: (key, plan) => held.then(() => memory.limiter.take(key, plan)) };
   const { server, port } = await attached(t, createShop({ limiter }));
   const socket = open(port, GARBAGE);
-  await once(server, 'clientError');
+  const [, connection] = await once(server, 'clientError');
   const again = once(server, 'clientError');
   socket.write(GARBAGE);
   await again;
   release();
+  await once(connection, 'finish');
+  for (let times = 0; times < 3; times++) {
+    socket.write(GARBAGE);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
   const { answers } = await readAll(socket);
   assert.deepEqual(statusesOf(answers), [400]);
   assert.equal(rateLimitOf(await expectRefusal(port, 'bad_request', GARBAGE)).remaining, 598);
