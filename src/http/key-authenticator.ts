@@ -6,9 +6,9 @@ import { bearerToken } from './request.js';
  * Creates an `authenticate` function for a fixed set of keys. It stores only their SHA-256 digests
  * and looks a key up by its digest, so the time of a look-up does not help to guess a key.
  *
- * Throws a TypeError for a key that no client can send as a bearer token (RFC 6750 §2.1), for a
- * principal without a plan or with an invalid id, and for a `Map` or a list of keys. The message
- * gives the position of the entry and never contains the key.
+ * Throws a TypeError for a key that no client can send as a bearer token (RFC 6750 §2.1), and for a
+ * principal without a plan or with an invalid id. The message has the position of the entry and
+ * never contains the key. Also throws for a `Map` or a list of keys.
  *
  * @example
  * ```ts

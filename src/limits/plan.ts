@@ -41,8 +41,8 @@ export interface BanPolicy {
    * the same millisecond are forgiven.
    *
    * A client that waits as long as `Retry-After` says is never banned if it has at most `after`
-   * requests in flight, or if its round trip is shorter than this time and it has no more requests
-   * in flight than can be forgiven. On a link with a longer round trip, choose a longer time.
+   * requests in flight. Nor is it banned if its round trip is shorter than this time, and it has no
+   * more requests in flight than can be forgiven. On a link with a longer round trip, choose a longer time.
    */
   readonly graceMs: number;
   /** Length of the first ban. Each further ban is `factor` times as long, up to `maxMs`. */

@@ -34,7 +34,7 @@ export function createWriteQueue(database: SqliteDatabase, onCommit = publishCom
   let isScheduled = false;
   let lastWritten: Promise<unknown> = Promise.resolve();
 
-  /** Commits the writes together, and settles them. Returns those that still wait for the lock. */
+  /** Commits the writes together and settles them. Returns the others, which wait for the lock. */
   function commit(writes: readonly WaitingWrite[]): WaitingWrite[] {
     let resolves: readonly (() => void)[];
     try {

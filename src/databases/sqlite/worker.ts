@@ -97,7 +97,7 @@ export function hostParts(createParts: (host: Host) => object): void {
     opened?.database.close();
     parentPort?.close();
   });
-  // Loading the driver takes a processor's time, which the patience with a disk must not count.
+  // The deadlines for the disk begin with this report, so they do not include loading the driver.
   loadDriver();
   const running: WorkerReport = { answers: [], commits: [] };
   parentPort?.postMessage(running);

@@ -28,9 +28,9 @@ interface NodeResponse extends NodeJS.WritableStream {
 type SocketResponse = ServerResponse & { readonly socket: Socket };
 
 /**
- * Sends a reply. Headers that the host has set are kept. The head is sent in one array, except in
- * HTTP/2, in emulations of node:http, which misread an array, and where middleware has replaced
- * functions of the response, as on-headers before 1.1 does.
+ * Sends a reply. Headers that the host has set are kept. The head is sent in one array, with three
+ * exceptions: HTTP/2, emulations of node:http, which misread an array, and middleware that has
+ * replaced functions of the response, as on-headers before 1.1 does.
  */
 export function send(response: NodeResponse, reply: Reply): void | Promise<void> {
   const { status, body, isAddressOverLimit } = reply;

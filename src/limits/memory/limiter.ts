@@ -79,12 +79,12 @@ export function createStatefulLimiter(options: MemoryLimiterOptions = {}): State
   let recent: PooledPlan | undefined;
   let lastInstant: Instant = { nowMs: Number.NaN, utcOffsetMs: 0 };
 
-  function pack(plan: Plan): PooledPlan {
+  function packedOf(plan: Plan): PooledPlan {
     // Consecutive requests mostly have the same plan, and comparing is quicker than a look-up.
-    return recent !== undefined && recent.plan === plan ? recent : packedFor(plan);
+    return recent !== undefined && recent.plan === plan ? recent : lookUpPacked(plan);
   }
 
-  function packedFor(plan: Plan): PooledPlan {
+  function lookUpPacked(plan: Plan): PooledPlan {
     let packed = packedPlans.get(plan);
     if (packed === undefined) {
       // A plan that was not created by `createPlan` can still change, so decisions refer to a copy.
@@ -130,11 +130,11 @@ export function createStatefulLimiter(options: MemoryLimiterOptions = {}): State
     take(key, plan, cost = 1) {
       if (typeof key !== 'string') throw new TypeError('key: expected a string');
       const now = readClock();
-      const packed = pack(plan);
+      const packed = packedOf(plan);
       return packed.pool.charge(key, packed, cost, now) ?? decideByRule(key, packed, cost, now);
     },
 
-    peek: (key, plan, cost = 1) => decideByRule(key, pack(plan), cost, readClock(), true),
+    peek: (key, plan, cost = 1) => decideByRule(key, packedOf(plan), cost, readClock(), true),
 
     inspect: (key) => keys.get(key),
     restore: (key, state) => keys.set(key, state),

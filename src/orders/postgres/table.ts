@@ -132,9 +132,9 @@ function readStatuses(statuses: NonNullable<PostgresOrderTable['statuses']>): Re
 const WRITERS = 1_145_292_107;
 
 /**
- * The revision of the list is a random number in a sequence, which each transaction that changes
- * the list replaces before it commits, and the transactions that have done so and are still in
- * flight. Each of these holds a shared lock until its end. README.md gives the reasons.
+ * The revision of the list contains a random number in a sequence, and the transactions in flight
+ * that have changed the list. Such a transaction replaces the number before it commits, and holds a
+ * shared lock until its end. README.md gives the reasons.
  */
 export const ORDERS_SCHEMA: Schemas = {
   orders: [

@@ -116,9 +116,9 @@ async function store(
 
 function storedResult(name: string, count: number, counts: ReadonlyMap<string, number>): CommandResult {
   const byStatus = Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
-  const statuses = Object.entries(byStatus).map(([status, orders]) => `${orders} ${status}`);
+  const countTexts = Object.entries(byStatus).map(([status, orders]) => `${orders} ${status}`);
   const text = `${count} ${count === 1 ? 'order' : 'orders'} imported`;
-  const about = count === 0 ? `${name} has no orders` : statuses.join(', ');
+  const about = count === 0 ? `${name} has no orders` : countTexts.join(', ');
   return done(`${text}: ${about}`, { imported: count, byStatus });
 }
 

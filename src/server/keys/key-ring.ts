@@ -58,7 +58,7 @@ export interface IssuedKey extends KeyRecord {
 }
 
 interface KnownKey extends Principal {
-  /** The Unix time from which on the key is refused. */
+  /** The Unix time from which the key is refused. */
   readonly expiresAtMs: number;
   /** When the last look-up that found the key began. */
   readonly lookedUpMs: number;

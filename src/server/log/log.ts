@@ -110,9 +110,9 @@ export function createLog(stream: LogStream, isReadable: boolean, worker?: numbe
       writeSoon();
     });
     if (dropped > reported) {
-      const lines = dropped - reported;
+      const newlyDropped = dropped - reported;
       reported = dropped;
-      addEvent('error', 'log lines dropped because the log was not read in time', { lines });
+      addEvent('error', 'log lines dropped because the log was not read in time', { lines: newlyDropped });
     }
   }
 
