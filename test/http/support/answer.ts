@@ -37,6 +37,8 @@ export function checkAnswer(answer: Answer, method: string): void {
   assert.equal(fields.has('allow'), status === 405, `Allow with ${status}`);
   assert.equal(fields.has('www-authenticate'), status === 401, `WWW-Authenticate with ${status}`);
   assert.equal(fields.has('x-powered-by'), false);
+  // HTTP/2 forbids white space around a value (RFC 9113 §8.2.1).
+  for (const [name, value] of fields) assert.equal(value, value.trim(), name);
   assert.equal(fields.get('cache-control'), status >= 400 ? 'no-store' : undefined);
   if (status === 204 || status === 304) {
     assert.equal(text, '');
