@@ -111,6 +111,7 @@ export function createAdmission(options: AdmissionOptions) {
     const bucket = addressKey(resolveAddress(request.clientAddress));
     const state = limiting.address.call(() => peek(limiter, bucket, addressPlan));
     return after(state, (decision) => {
+      checkDecision(decision);
       if (decision.inForce.remaining > 0) return lookUpAtCost(request, apiKey);
       if (lookingUp.has(bucket)) return refuseMeanwhile(decision);
       lookingUp.add(bucket);
@@ -161,7 +162,7 @@ export function createAdmission(options: AdmissionOptions) {
     const chargedTo = principal === undefined ? 'address' : 'key';
     const decision = limiting[chargedTo].call(() => limiter.take(bucket, plan));
     return after(decision, (decided) => {
-      // Throws if the limiter has not returned a decision.
+      checkDecision(decided);
       const limitFields = limitFieldsOf(decided, draftFields);
       return { chargedTo, plan, limitFields, principal, refusal: refusalOf(decided) };
     });
@@ -195,6 +196,10 @@ export function createAdmission(options: AdmissionOptions) {
 function unchargedRefusal(outcome: Outcome, waitMs: number, plan: Plan, principal?: Principal): Refused {
   const limitFields = unavailableFields(plan, waitMs);
   return { chargedTo: undefined, plan, limitFields, principal, refusal: outcome };
+}
+
+function checkDecision(decision: Decision | undefined): void {
+  if (decision?.inForce === undefined) throw new TypeError('limiter.take: expected a decision');
 }
 
 function refusalOf({ allowed, verdict, retryAfterMs }: Decision): Outcome | undefined {

@@ -37,7 +37,12 @@ const WARNINGS: readonly (readonly [says: RegExp, status: number, options: objec
   [/^store\.list failed: Error ECONNREFUSED: /, 503, storing({ list: () => pagesOf([failure]) })],
   [/^store\.cancel failed: Error ECONNREFUSED: /, 503, storing({ cancel: fail }), DELETE],
   [/^store\.get failed: Error ECONNREFUSED: /, 503, storing({ get: fail }), CONDITIONAL],
-  [/^the service failed: TypeError: /, 500, { limiter: { take: () => ({}) } }],
+  [/^the service failed: TypeError: limiter\.take: expected a decision, /, 500, { limiter: { take: () => ({}) } }],
+  [
+    /^the service failed: TypeError: limiter\.take: expected a decision, at checkDecision /,
+    500,
+    { limiter: { take: () => undefined }, authenticateKnown: () => undefined },
+  ],
   [/^listOrders .+ store\.list: expected an array of orders, or pages, at /, 500, storing({ list: () => 5 })],
   [UNKNOWN, 500, storing({ cancel: () => 'shipped' }), DELETE],
   [INVALID, 503, { authenticate: () => ({ id: '', plan: PLANS.free }) }],
