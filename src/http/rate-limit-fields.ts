@@ -62,6 +62,6 @@ function xRateLimitFields(limit: number, remaining: number, resetMs: number): st
 }
 
 /** Returns `Retry-After` in seconds (RFC 9110 §10.2.3). Never 0, or a client would retry at once. */
-export function retryAfter(ms: number): string {
-  return `${Math.max(1, seconds(ms))}`;
+export function retryAfter(waitMs: number): string {
+  return `${Math.max(1, seconds(waitMs))}`;
 }

@@ -75,13 +75,13 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
 }
 
 /** The options of a service that have no default. */
-const PARTS = ['store', 'limiter', 'authenticate'] as const satisfies readonly (keyof OrderServiceOptions)[];
+const REQUIRED_OPTIONS = ['store', 'limiter', 'authenticate'] as const satisfies readonly (keyof OrderServiceOptions)[];
 
 export const SERVICE_FIELDS = [...ADMISSION_FIELDS, 'store', 'basePath'] as const;
 
 /** Throws as `createOrderService` does, except for unknown options. */
 export function checkServiceOptions(options: OrderServiceOptions): void {
-  const missing = PARTS.filter((part) => options?.[part] === undefined);
+  const missing = REQUIRED_OPTIONS.filter((name) => options?.[name] === undefined);
   if (missing.length > 1) throw new TypeError(`options: ${missing.join(', ')}: missing`);
   checkAdmissionOptions(options);
   checkMethods('store', options.store, ['list', 'cancel']);
@@ -136,13 +136,13 @@ export function createServiceBehind(door: FrontDoor, options: OrderServiceOption
   }
 
   function serve(request: ReadRequest, verdict: Verdict): MaybePromise<Reply> {
-    const reply = (outcome: Outcome, asked?: Asked) =>
+    const toReply = (outcome: Outcome, asked?: Asked) =>
       door.reply(request, verdict, outcome, { asked, isLast: isClosed });
-    if (verdict.refusal !== undefined) return reply(verdict.refusal);
+    if (verdict.refusal !== undefined) return toReply(verdict.refusal);
     const asked = router.ask(request);
     const outcome =
       asked.refusal ?? attempt(() => operations[asked.operation](request, asked.orderId), outcomeOfFailure);
-    return after(outcome, (settled) => reply(settled, asked));
+    return after(outcome, (settled) => toReply(settled, asked));
   }
 
   function replyTo(request: ReadRequest, verdict: MaybePromise<Verdict>): MaybePromise<Reply> {

@@ -128,7 +128,7 @@ export function createPlan(options: PlanOptions): Plan {
   return plan;
 }
 
-/** The plans that `createPlan` has created. They are frozen, so their results can be cached. */
+/** The plans that `createPlan` has created. They are frozen, so results for them can be cached. */
 const created = new WeakSet<Plan>();
 
 /**

@@ -62,7 +62,7 @@ test("the text of a key is not stored in any file, and is not printed again afte
   const { cwd, output, failure } = programIn();
   const issued = await output('keys create --plan pro --name Ann');
   const [, key = '', id = ''] =
-    /^key {3}(so_\w+)\nid {4}(key_\w{10})\nplan {2}pro\n\nSave the key now\. It is not stored and cannot be shown again\.\n$/.exec(
+    /^key {6}(so_\w+)\nid {7}(key_\w{10})\nplan {5}pro\n\nSave the key now\. It is not stored and cannot be shown again\.\n$/.exec(
       issued,
     ) ?? [];
   assert.ok(isApiKey(key), issued);

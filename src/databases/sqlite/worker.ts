@@ -97,7 +97,7 @@ export function hostParts(createParts: (host: Host) => object): void {
     opened?.database.close();
     parentPort?.close();
   });
-  // The deadlines for the disk begin with this report, so they do not include loading the driver.
+  // Before the report, with which the deadlines for the disk begin.
   loadDriver();
   const running: WorkerReport = { answers: [], commits: [] };
   parentPort?.postMessage(running);

@@ -7,7 +7,7 @@ import { stopReading } from './node-internals.js';
 /** A response of which a client takes nothing for this long is cut off. */
 const SILENT_MS = 120_000;
 
-/** The most that is written at once. A client that reads 20 kB/s takes it in half of that time. */
+/** The most that is written at once. A client that reads 20 kB/s takes it in half of `SILENT_MS`. */
 const MAX_PART_BYTES = 1_048_576;
 
 /** The common part of HTTP/1 and HTTP/2 responses. */

@@ -90,8 +90,8 @@ function rotateKey(invocation: Invocation): Promise<CommandResult> {
 
 function showOnce(issued: IssuedKey): CommandResult {
   const { key, id, plan, expiresAt } = issued;
-  const rows = [`key   ${key}`, `id    ${id}`, `plan  ${describePlan(plan)}`];
-  if (expiresAt !== undefined) rows.push(`ends  ${expiresAt}`);
+  const rows = [`key      ${key}`, `id       ${id}`, `plan     ${describePlan(plan)}`];
+  if (expiresAt !== undefined) rows.push(`expires  ${expiresAt}`);
   const advice = 'Save the key now. It is not stored and cannot be shown again.';
   return done([...rows, '', advice].join('\n'), { key, ...jsonFieldsOf(issued) });
 }
@@ -155,6 +155,6 @@ function readPlan(invocation: Invocation): KeyPlan {
 }
 
 /** Returns a key as `--json` prints it, with the name and the quotas of its plan as fields. */
-function jsonFieldsOf({ id, name, plan: { name: plan, ...quotas }, createdAt, ...ends }: KeyRecord): object {
-  return { id, name, plan, ...quotas, createdAt, ...ends };
+function jsonFieldsOf({ id, name, plan: { name: plan, ...quotas }, createdAt, ...otherTimes }: KeyRecord): object {
+  return { id, name, plan, ...quotas, createdAt, ...otherTimes };
 }

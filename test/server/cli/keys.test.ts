@@ -71,7 +71,7 @@ test('a running server refuses a key from its expiry on, with the 401 of a revok
   const [body, expected] = await Promise.all([key, other].map(async (each) => (await server.get(each)).text()));
   assert.equal(body, expected);
   assert.match(await output('keys list'), new RegExp(`\n${id} .* free +${expiresAt}\n`));
-  assert.match(await output('keys create --plan pro --expires 90d'), /\nplan {2}pro\nends {2}20\S+Z\n\nSave/);
+  assert.match(await output('keys create --plan pro --expires 90d'), /\nplan {5}pro\nexpires {2}20\S+Z\n\nSave/);
   const why = 'expected a time up to 3650d, such as 90s, 10m, 2h or 7d, not';
   assert.equal(await misuse('keys create --plan free --expires 3651d'), `--expires: ${why} "3651d"`);
 });
