@@ -98,19 +98,16 @@ export function handleEvents(socket: Duplex): void {
 }
 
 /**
- * Calls `handle` at the first error of a connection, such as malformed bytes, unless the host listens
- * for `clientError`. If the result is `false`, Node.js responds and closes the connection, as it does
+ * Calls `handle` at an error of a connection, such as malformed bytes, unless the host listens for
+ * `clientError`. If the result is `false`, Node.js responds and closes the connection, as it does
  * by default. It emits the event on the property `server` of the socket. Test:
  * `node-server.test.ts`, without attach.
  */
 export function onClientError(socket: Socket, handle: (socket: Socket) => boolean): void {
   const server: unknown = Reflect.get(socket, 'server');
   if (!(server instanceof EventEmitter) || Object.hasOwn(server, 'emit')) return;
-  const emit = (event: string, ...values: readonly unknown[]): boolean => {
-    if (event !== 'clientError') return server.emit(event, ...values);
-    Reflect.set(socket, 'server', server);
-    return server.emit(event, ...values) || handle(socket);
-  };
+  const emit = (event: string, ...values: readonly unknown[]): boolean =>
+    server.emit(event, ...values) || (event === 'clientError' && handle(socket));
   Reflect.set(socket, 'server', Object.create(server, { emit: { value: emit } }));
 }
 

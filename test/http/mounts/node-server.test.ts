@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { createServer, Server } from 'node:http';
 import { suite, type TestContext, test } from 'node:test';
 import type { ErrorCode, RateLimiter } from 'store-orders';
+import { nodeHandler } from 'store-orders/handler';
 import { fakeStore } from '../../support/fake-store.js';
-import { createDeferred } from '../../support/until.js';
+import { createDeferred, until } from '../../support/until.js';
 import { rateLimitOf } from '../support/answer.js';
 import { AUTHORIZATION, CHUNKED, cancel, get, lines } from '../support/messages.js';
 import { exchange, open, readAll, readText } from '../support/raw-socket.js';
@@ -129,6 +131,18 @@ for (const name of ['nodeHandler', 'koaMiddleware'] as const) {
     }
   });
 }
+
+test('even without attach(), a timeout after malformed bytes does not cut off a response that is pending', async (t) => {
+  const { promise: released, resolve: release } = createDeferred<'cancelled'>();
+  const { service } = createShop({ store: fakeStore({ cancel: () => released }) });
+  const times = { headersTimeout: 100, requestTimeout: 100, connectionsCheckingInterval: 20 };
+  const port = await serve(t, createServer(times, nodeHandler(service)));
+  const { mock } = t.mock.method(Server.prototype, 'emit');
+  const text = readText(open(port, cancel(1) + GARBAGE));
+  await until(() => mock.calls.filter(({ arguments: [event] }) => String(event) === 'clientError').length > 1);
+  release('cancelled');
+  assert.match(await text, /^HTTP\/1\.1 204 No Content\r\n(?:.+\r\n)*\r\n$/);
+});
 
 test('even without attach(), malformed bytes do not cut off a list that a synchronous store has returned', async (t) => {
   const orders = [{ id: 1n, shipDate: 'x'.repeat(16_000_000) }];
