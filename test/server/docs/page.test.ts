@@ -121,6 +121,12 @@ test('the documentation page and all its resources come from one origin, with a 
   assert.ok(seen.has('/openapi.json') && seen.has('/docs/orders/json.js') && seen.has('/docs/base.css'));
 });
 
+test('the documentation page is HTML in which no value is missing', async (t) => {
+  const page = await pageText(t);
+  assert.ok(page.startsWith('<!doctype html>\n<html lang="en">\n'));
+  assert.doesNotMatch(page, /undefined/);
+});
+
 test('the documentation page has each target of its own links', async (t) => {
   const page = await pageText(t);
   for (const [, target] of page.matchAll(/href="#([\w-]+)"/g)) assert.ok(page.includes(`id="${target}"`), target);
