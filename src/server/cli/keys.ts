@@ -82,8 +82,14 @@ function createKey(invocation: Invocation): Promise<CommandResult> {
 }
 
 function rotateKey(invocation: Invocation): Promise<CommandResult> {
+  const { operand: id } = invocation;
   return withStorage(invocation, async ({ keys }) => {
-    const rotated = await keys.rotate(invocation.operand);
+    const { expiresAt } = (await keys.get(id)) ?? {};
+    // The new key would have the same expiry.
+    if (expiresAt !== undefined && Date.parse(expiresAt) <= Date.now()) {
+      return failed(`${id} has expired; create a new key with "${commandLine(invocation, 'keys create')}"`);
+    }
+    const rotated = await keys.rotate(id);
     return typeof rotated === 'string' ? unchanged(invocation, rotated) : showOnce(rotated);
   });
 }

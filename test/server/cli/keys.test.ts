@@ -60,12 +60,14 @@ test('a running server notices a new plan, a rotation and a revocation; a rotate
 });
 
 test('a running server refuses a key from its expiry on, with the 401 of a revoked key', async (t) => {
-  const { cwd, output, json, misuse } = programIn();
+  const { cwd, output, json, misuse, failure } = programIn();
   const server = await startServer(t, { cwd });
   const { key, id, expiresAt } = Object(await json('keys create --plan free --expires 2s'));
   assert.equal((await server.get(key)).status, 200);
   await until(async () => (await server.get(key)).status === 401);
   assert.ok(Date.now() >= Date.parse(expiresAt));
+  const instead = 'create a new key with "store-orders keys create"';
+  assert.equal(await failure(`keys rotate ${id}`), `${id} has expired; ${instead}`);
   const { id: revoked, key: other } = await issueKey(cwd, 'free');
   await output(`keys revoke ${revoked}`);
   const [body, expected] = await Promise.all([key, other].map(async (each) => (await server.get(each)).text()));
