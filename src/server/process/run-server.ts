@@ -7,7 +7,7 @@ import { baseAddress, isLoopback, localAddress } from '../listener/base-url.js';
 import { createServerBehind } from '../listener/server.js';
 import type { Log } from '../log/log.js';
 import type { Metrics } from '../metrics/metrics.js';
-import { openQuotaBackend } from '../quotas/backend.js';
+import { openQuotaBackend, type QuotaBackend } from '../quotas/backend.js';
 import { IN_MEMORY } from '../storage/sqlite.js';
 import type { OpenedStorage, ServerStorage } from '../storage/storage.js';
 import { greet } from './greet.js';
@@ -34,23 +34,8 @@ export async function runServer(
     const metricsModule = metricsPort === undefined ? undefined : await loadMetrics();
     const quotaBackend = await openQuotaBackend(settings.redisUrl, storage.quotas, log);
     cleanUps.push(quotaBackend.close);
-    const backends = { database: storage.state, quotas: quotaBackend.state };
-    const metrics = metricsModule?.createMetrics(backends, log, quotaBackend.mode);
-
-    const options = {
-      store: storage.orders,
-      limiter: quotaBackend.limiter,
-      authenticate: storage.keys.authenticate,
-      authenticateKnown: storage.keys.authenticateKnown,
-      basePath: settings.basePath,
-      publicUrl: settings.publicUrl,
-      addressPlan: addressPerMinute(settings.addressPerMinute),
-      trustProxy: settings.trustProxy,
-      // Clients of a unix socket have no address, so all would share the limit of one.
-      maxConnectionsPerAddress: typeof port === 'string' ? 0 : settings.maxConnectionsPerAddress,
-      corsOrigins: settings.corsOrigin,
-      backends,
-    };
+    const options = optionsOf(settings, storage, quotaBackend);
+    const metrics = metricsModule?.createMetrics(options.backends, log, quotaBackend.mode);
     const door = createFrontDoor(options, listenersOf(settings, log, metrics));
     const server = createServerBehind(door, options);
     await listen(server, { host, port, flag: '--port' });
@@ -109,6 +94,23 @@ export async function runServer(
   }
   if (result.exitCode === 0) lifecycle.report('stopped');
   return result;
+}
+
+function optionsOf(settings: Settings, { orders, keys, state }: ServerStorage, quotaBackend: QuotaBackend) {
+  return {
+    store: orders,
+    limiter: quotaBackend.limiter,
+    authenticate: keys.authenticate,
+    authenticateKnown: keys.authenticateKnown,
+    basePath: settings.basePath,
+    publicUrl: settings.publicUrl,
+    addressPlan: addressPerMinute(settings.addressPerMinute),
+    trustProxy: settings.trustProxy,
+    // Clients of a unix socket have no address, so all would share the limit of one.
+    maxConnectionsPerAddress: typeof settings.port === 'string' ? 0 : settings.maxConnectionsPerAddress,
+    corsOrigins: settings.corsOrigin,
+    backends: { database: state, quotas: quotaBackend.state },
+  };
 }
 
 /** Returns what the program does with its replies. Where nobody wants a message, none is created. */

@@ -9,7 +9,7 @@ import { requireTable, withSavedQuotas } from './saved-quotas.js';
 import type { SavedQuotas } from './table.js';
 
 /** Where a server's quotas are counted: in this process or in Redis. */
-interface QuotaBackend {
+export interface QuotaBackend {
   readonly limiter: RateLimiter;
   /** Returns the mode of the Redis limiter. Absent when quotas are counted in this process. */
   readonly mode?: () => LimiterMode;
