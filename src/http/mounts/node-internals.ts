@@ -121,7 +121,7 @@ const IGNORE_REST = 2;
  * response, and calls `destroySoon` after the last. Test: `pipelining.test.ts`, seventeen requests,
  * and forty requests.
  */
-export function stopReading(socket: Socket): void {
+export function stopReading(socket: Duplex): void {
   const parser: unknown = Reflect.get(socket, 'parser');
   if (typeof parser === 'object' && parser !== null) Reflect.set(parser, 'onIncoming', () => IGNORE_REST);
   // It may have been stopped before, and `closeGently` removes one listener.
@@ -129,7 +129,7 @@ export function stopReading(socket: Socket): void {
   Object.assign(socket, { destroySoon: () => closeGently(socket) });
 }
 
-function pause(this: Socket): void {
+function pause(this: Duplex): void {
   this.pause();
 }
 

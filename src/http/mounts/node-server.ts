@@ -66,13 +66,7 @@ export function respondBeforeErrors(response: unknown): void {
   if (!(response instanceof ServerResponse)) return;
   const { socket } = response.req;
   // An emulation of node:http has no socket.
-  if (socket instanceof Socket) onClientError(socket, stopAndFinish);
-}
-
-function stopAndFinish(socket: Socket): boolean {
-  const isPending = finish(socket);
-  if (isPending) stopReading(socket);
-  return isPending;
+  if (socket instanceof Socket) onClientError(socket, finish);
 }
 
 /**
@@ -95,6 +89,7 @@ function finish(socket: Duplex): boolean {
   if (!socket.writable || response === undefined) return false;
   const { complete, readableFlowing } = response.req;
   if (!complete && readableFlowing !== null) return false;
+  stopReading(socket);
   closeAfterPending(socket, response);
   return true;
 }
