@@ -141,6 +141,9 @@ export interface RunningServer {
   stop(signal: NodeJS.Signals): Promise<number | NodeJS.Signals | null>;
 }
 
+/** How long a server may take to start on a machine whose cores are all busy. */
+const START_MS = 60_000;
+
 /** Starts the server on a free port and waits until it listens. */
 export async function startServer(
   t: { after(stop: () => unknown): void },
@@ -170,7 +173,7 @@ export async function startServer(
     const ended = child.exitCode ?? child.signalCode;
     if (ended !== null) throw new Error(`the server ended with ${ended}: ${printed.stderr}`);
     return listening() !== undefined;
-  });
+  }, START_MS);
   const url = String(listening()?.url);
   return {
     url,
