@@ -72,9 +72,9 @@ export function isStream(body: Reply['body']): body is StreamedBody {
 export const CHALLENGE = 'Bearer realm="store-orders"';
 export const INVALID_TOKEN_CHALLENGE = `${CHALLENGE}, error="invalid_token"`;
 
-const REFUSALS: ReadonlyMap<ErrorCode, Outcome> = new Map(ERROR_CODES.map((code) => [code, prepare(code)]));
+const REFUSALS: ReadonlyMap<ErrorCode, Outcome> = new Map(ERROR_CODES.map((code) => [code, createRefusal(code)]));
 
-function prepare(code: ErrorCode): Outcome {
+function createRefusal(code: ErrorCode): Outcome {
   const object = errorObject(code);
   const body = JSON.stringify(object);
   const fields = ['Content-Type', 'application/json', 'Content-Length', `${body.length}`, 'Cache-Control', 'no-store'];
@@ -85,7 +85,7 @@ function prepare(code: ErrorCode): Outcome {
 
 /** Returns the outcome with the Error object of `code`. `fields` alternate names and values. */
 export function refusal(code: ErrorCode, ...fields: readonly string[]): Outcome {
-  const prepared = REFUSALS.get(code) ?? prepare(code);
+  const prepared = REFUSALS.get(code) ?? createRefusal(code);
   return fields.length === 0 ? prepared : { ...prepared, fields: [...prepared.fields, ...fields] };
 }
 

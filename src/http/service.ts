@@ -44,7 +44,7 @@ export interface OrderService {
   close(): Promise<void>;
 }
 
-const OUTCOMES: Readonly<Record<CancelOutcome, Outcome>> = {
+const CANCEL_OUTCOMES: Readonly<Record<CancelOutcome, Outcome>> = {
   cancelled: { status: 204, fields: [], body: undefined },
   already_shipped: refusal('order_already_shipped'),
   already_cancelled: refusal('order_already_cancelled'),
@@ -118,7 +118,7 @@ export function createServiceBehind(door: FrontDoor, options: OrderServiceOption
     // An order has no representation, so no entity tag in `If-Match` can match (RFC 9110 §13.1.1).
     if (ifMatch.trim() !== '*') return refuseCancel(id);
     const outcome = cancelling.call(() => store.cancel(id));
-    return after(outcome, outcomeOf);
+    return after(outcome, outcomeOfCancel);
   }
 
   /**
@@ -131,7 +131,7 @@ export function createServiceBehind(door: FrontDoor, options: OrderServiceOption
     const stored = getting.call<{ readonly status: OrderStatus } | undefined>(() => store.get?.(id));
     return after(stored, (order) => {
       const outcome = cancelOutcome(order?.status);
-      return outcome === 'cancelled' ? refusal('precondition_failed') : OUTCOMES[outcome];
+      return outcome === 'cancelled' ? refusal('precondition_failed') : CANCEL_OUTCOMES[outcome];
     });
   }
 
@@ -177,9 +177,9 @@ export function createServiceBehind(door: FrontDoor, options: OrderServiceOption
   };
 }
 
-function outcomeOf(outcome: CancelOutcome): Outcome {
-  if (Object.hasOwn(OUTCOMES, outcome)) return OUTCOMES[outcome];
+function outcomeOfCancel(outcome: CancelOutcome): Outcome {
+  if (Object.hasOwn(CANCEL_OUTCOMES, outcome)) return CANCEL_OUTCOMES[outcome];
   throw new TypeError(
-    `store.cancel: unknown outcome "${outcome}"; expected one of ${Object.keys(OUTCOMES).join(', ')}`,
+    `store.cancel: unknown outcome "${outcome}"; expected one of ${Object.keys(CANCEL_OUTCOMES).join(', ')}`,
   );
 }

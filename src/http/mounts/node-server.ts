@@ -47,7 +47,7 @@ export function attachTo<S extends Server>(
     if (!closing.has(socket)) {
       closing.add(socket);
       const address = socket instanceof Socket ? socket.remoteAddress : undefined;
-      respondAndClose(socket, () => service.refuse(codeOf(error), address));
+      respondAndClose(socket, () => service.refuse(refusalCodeOf(error), address));
     } else if (error.code === TIMED_OUT) {
       // The pending response waits for the rest of the malformed content, which never arrives. All
       // other later errors are only consequences of the first.
@@ -106,7 +106,7 @@ function closeAfterPending(socket: Duplex, response: ServerResponse | undefined)
 /** Matches a valid request line (RFC 9112 §3). The method can be unknown. */
 const REQUEST_LINE = /^[\w!#$%&'*+.^`|~-]+ [^ \r\n]+ HTTP\/1\.[01]\r\n/;
 
-function codeOf({ code = '', rawPacket, bytesParsed }: ClientError): RefusalCode {
+function refusalCodeOf({ code = '', rawPacket, bytesParsed }: ClientError): RefusalCode {
   if (code !== 'HPE_INVALID_METHOD' || rawPacket === undefined) return CODES[code] ?? 'bad_request';
   const packet = rawPacket.toString('latin1');
   const line = packet.slice(packet.lastIndexOf('\n', bytesParsed) + 1);

@@ -29,7 +29,7 @@ interface NamedResponse extends OpenApiResponse {
 const WITHOUT_OPERATION: readonly ErrorCode[] = ['route_not_found', 'method_not_allowed', 'method_not_implemented'];
 
 /** The error responses, by status. */
-const ERRORS: Readonly<Record<number, NamedResponse>> = {
+const ERROR_RESPONSES: Readonly<Record<number, NamedResponse>> = {
   400: errorResponse(400, 'BadRequest', 'The request is not valid HTTP. The connection is closed.'),
   401: errorResponse(401, 'Unauthorized', 'The API key is missing or not valid.', 'WWW-Authenticate'),
   404: errorResponse(404, 'OrderNotFound', 'The order does not exist.'),
@@ -86,7 +86,9 @@ const SUCCESSES: {
 
 export function createResponses(): Readonly<Record<string, OpenApiResponse>> {
   const successes = Object.values(SUCCESSES).flatMap((byStatus) => Object.values<NamedResponse>(byStatus));
-  return Object.fromEntries([...successes, ...Object.values(ERRORS)].map(({ name, ...response }) => [name, response]));
+  return Object.fromEntries(
+    [...successes, ...Object.values(ERROR_RESPONSES)].map(({ name, ...response }) => [name, response]),
+  );
 }
 
 /** Returns references to the responses of an operation, by status. */
@@ -105,7 +107,7 @@ function errorsOf(name: OperationName): readonly ErrorCode[] {
 
 function responseNameOf(code: ErrorCode): string {
   const { status } = errorObject(code);
-  const response = ERRORS[status];
+  const response = ERROR_RESPONSES[status];
   if (response === undefined) throw new TypeError(`no response is described for status ${status}`);
   return response.name;
 }

@@ -45,7 +45,7 @@ export function createMemoryOrderStore(orders: Iterable<OrderInput> = []): Memor
 
   const store: MemoryOrderStore = {
     list() {
-      listed ??= withVersion(Array.from(entries.values(), ({ order }) => order).sort(byId));
+      listed ??= withVersion(Array.from(entries.values(), ({ order }) => order).sort(ascendingById));
       return listed;
     },
 
@@ -89,6 +89,6 @@ export function createMemoryOrderStore(orders: Iterable<OrderInput> = []): Memor
   return store;
 }
 
-function byId(a: Order, b: Order): number {
+function ascendingById(a: Order, b: Order): number {
   return a.id < b.id ? -1 : 1;
 }

@@ -115,7 +115,7 @@ async function showOrder({ orders }: Storage, id: OrderId): Promise<CommandResul
   return { exitCode: 0, text: rows.join('\n'), json: serializeRecord(record) };
 }
 
-const REFUSALS = {
+const REFUSAL_TEXTS = {
   already_shipped: 'has already shipped',
   already_cancelled: 'is already cancelled',
   not_pending: 'is not pending',
@@ -129,7 +129,7 @@ function transitionResult(
 ): CommandResult {
   if (outcome !== 'cancelled' && outcome !== 'shipped') {
     const rule = outcome === 'not_found' ? '' : `; only a pending order can be ${status}`;
-    return failed(`the order ${id} ${REFUSALS[outcome]}${rule}`);
+    return failed(`the order ${id} ${REFUSAL_TEXTS[outcome]}${rule}`);
   }
   return { exitCode: 0, text: `the order ${id} is ${status}`, json: `{"id":${id},"status":"${status}"}` };
 }

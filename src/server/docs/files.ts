@@ -56,7 +56,7 @@ function docsFile(type: string, content: () => Promise<string>): DocsFile {
   let select: Promise<SelectRepresentation> | undefined;
   return async (request) => {
     select ??= content()
-      .then((text) => selectorOf(type, text))
+      .then((text) => createFileSelector(type, text))
       .catch((error) => {
         // The next request tries again.
         select = undefined;
@@ -66,7 +66,7 @@ function docsFile(type: string, content: () => Promise<string>): DocsFile {
   };
 }
 
-function selectorOf(type: string, content: string): SelectRepresentation {
+function createFileSelector(type: string, content: string): SelectRepresentation {
   const body = Buffer.from(content);
   const contentFields = [
     'Content-Type',

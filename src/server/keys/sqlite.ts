@@ -48,15 +48,15 @@ export function createKeyTable(database: SqliteDatabase, { write }: WriteQueue):
     get,
 
     add: ({ id, name, plan, createdAt, expiresAt }, digest) =>
-      write(() => void insert.run(id, digest, name ?? null, ...valuesOf(plan), createdAt, expiresAt ?? null)),
+      write(() => void insert.run(id, digest, name ?? null, ...planValuesOf(plan), createdAt, expiresAt ?? null)),
 
-    setPlan: (id, plan) => change(id, () => updatePlan.run(...valuesOf(plan), id)),
+    setPlan: (id, plan) => change(id, () => updatePlan.run(...planValuesOf(plan), id)),
     setDigest: (id, digest) => change(id, () => updateDigest.run(digest, id)),
     setRevoked: (id, revokedAt) => change(id, () => updateRevoked.run(revokedAt, id)),
   };
 }
 
-function valuesOf({ name, perMinute, perDay }: KeyPlan) {
+function planValuesOf({ name, perMinute, perDay }: KeyPlan) {
   return [
     name,
     perMinute === undefined ? null : BigInt(perMinute),

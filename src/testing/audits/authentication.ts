@@ -3,7 +3,7 @@ import { PLANS } from '../../limits/index.js';
 import { bearer, type Clause, ORDERS_PATH, orderPath } from './audit.js';
 import { assertError } from './response.js';
 
-const OPERATIONS = [
+const REQUESTS = [
   ['GET', ORDERS_PATH],
   ['DELETE', orderPath(1)],
 ] as const;
@@ -24,7 +24,7 @@ export const authenticationClauses: readonly Clause[] = [
       await put({ id: 1 });
       const key = await issueKey(PLANS.business);
       for (const value of [undefined, 'Bearer', 'bearer ', 'Basic dTpw', `Token ${key}`, key, `Bearer${key}`]) {
-        for (const [method, path] of OPERATIONS) {
+        for (const [method, path] of REQUESTS) {
           const fields = value === undefined ? [] : [['Authorization', value] as const];
           assertError(await ask(method, path, ...fields), 401, `${method} with ${value?.replace(key, 'KEY')}`);
         }
@@ -42,7 +42,7 @@ export const authenticationClauses: readonly Clause[] = [
       const key = await issueKey(PLANS.business);
       const names = similarKeys('KEY');
       for (const [index, other] of [...similarKeys(key), 'k'.repeat(7_000)].entries()) {
-        for (const [method, path] of OPERATIONS) {
+        for (const [method, path] of REQUESTS) {
           const response = await ask(method, path, bearer(other));
           assertError(response, 401, `${method} with ${names[index] ?? 'a long key'}`);
           assert.ok(!response.text.includes(other) || other.length === 1, 'the response must not repeat the key');

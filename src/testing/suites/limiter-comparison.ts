@@ -11,7 +11,7 @@ export interface LimiterUnderTest {
 const BAN = { after: 3, withinMs: 12, graceMs: 2, baseMs: 8, factor: 3, maxMs: 50, forgetMs: 25 };
 
 /** Plans whose quotas random requests often use up, and whose windows often end. */
-const PLANS: readonly Plan[] = [
+const COMPARED_PLANS: readonly Plan[] = [
   createPlan({
     name: 'two',
     policies: [
@@ -46,11 +46,11 @@ export async function assertDecidesAsMemory({ take, advance, isStill }: LimiterU
   const requests = isStill ? 5_000 : 500;
   for (let n = 1; n <= requests; n++) {
     if (below(3) === 0) await advance(1 + below(below(20) === 0 ? 120 : 4));
-    const number = below(PLANS.length);
+    const number = below(COMPARED_PLANS.length);
     const key = `random ${number}`;
     // In at least 15 of 16 calls, a key has its usual plan. A call that another plan allows clears
     // the key's refusals. If such calls were frequent, the key would seldom be banned.
-    const plan = PLANS[below(16) === 0 ? below(PLANS.length) : number] ?? assert.fail();
+    const plan = COMPARED_PLANS[below(16) === 0 ? below(COMPARED_PLANS.length) : number] ?? assert.fail();
     const cost = below(5) === 0 ? below(3) : 1;
     const decision = await take(key, plan, cost);
     Object.assign(instant, { nowMs: decision.nowMs, utcOffsetMs: decision.utcOffsetMs });

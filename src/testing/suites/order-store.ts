@@ -43,7 +43,7 @@ const RECORDS: readonly OrderRecord[] = [
   { id: 2n ** 53n + 1n, shipDate: '2016-12-31T23:59:59z', complete: false, status: 'pending' },
 ];
 
-const OUTCOMES = [
+const CANCEL_CASES = [
   ['pending', 'cancelled', 'already_cancelled'],
   ['shipped', 'already_shipped', 'already_shipped'],
   ['cancelled', 'already_cancelled', 'already_cancelled'],
@@ -141,7 +141,7 @@ export function orderStoreSuite(open: OpenOrderStore): TestCase[] {
       assert.equal(await store.cancel(id), 'cancelled', `order ${id} must still be pending`);
   });
 
-  for (const [status, outcome, next] of OUTCOMES) {
+  for (const [status, outcome, next] of CANCEL_CASES) {
     const orders = [{ id: 1n, status }, { id: 2n }];
     addCase(`reports a cancel of an order that is ${status} as ${outcome}`, orders, async (store) => {
       assert.equal(await store.cancel(1n), outcome);
