@@ -1,25 +1,16 @@
 import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
 import { test } from 'node:test';
 import { inspect, isDeepStrictEqual } from 'node:util';
 import * as root from 'store-orders';
-import * as fastify from 'store-orders/fastify';
-import * as fetching from 'store-orders/fetch';
-import * as guarding from 'store-orders/guard';
-import * as koa from 'store-orders/koa';
-import * as openapi from 'store-orders/openapi';
-import * as postgres from 'store-orders/postgres';
-import * as redis from 'store-orders/redis';
-import * as server from 'store-orders/server';
-import * as sqlite from 'store-orders/sqlite';
-import * as storing from 'store-orders/store';
-import * as testing from 'store-orders/testing';
+import { createGuard } from 'store-orders/guard';
 
 const store = root.createMemoryOrderStore();
 const limiter = root.createMemoryLimiter();
 const parts = { store, limiter, authenticate: () => undefined };
 const { store: _, ...admission } = parts;
 const service = root.createOrderService(parts);
-const guard = guarding.createGuard(admission);
+const guard = createGuard(admission);
 const pool = { query: async () => ({ rows: [] }) };
 const orderTable = { table: 'orders', columns: { id: 'id', status: 'status' } };
 const plan = { name: 'p', policies: [root.perMinute(1)] };
@@ -173,8 +164,14 @@ const OTHERS = [
   ...['serializeOrder', 'shipOutcome'],
 ];
 
-const modules = [root, fastify, fetching, guarding, koa, openapi, postgres, redis, server, sqlite, storing, testing];
-const exported = new Map(modules.flatMap((module) => Object.entries<unknown>({ ...module })));
+const { exports }: { exports: Readonly<Record<string, string>> } = createRequire(import.meta.url)(
+  'store-orders/package.json',
+);
+const exported = new Map<string, unknown>();
+for (const subpath of Object.keys(exports).filter((path) => !path.endsWith('.json'))) {
+  const module: object = await import(subpath.replace('.', 'store-orders'));
+  for (const [name, value] of Object.entries(module)) exported.set(name, value);
+}
 
 const FIRST = [undefined, null, {}, 7, { frobnicate: 1 }];
 
