@@ -48,14 +48,8 @@ test('if the clock steps back by a millisecond, no window ends later than its le
   const plan = createPlan({ name: 'two', policies: [perMinute(9), perDay(9)] });
   limiter.take('key', plan);
   nowMs--;
-  const { windows } = limiter.take('key', plan);
-  assert.deepEqual(
-    windows.map(({ resetAtMs, remaining }) => [resetAtMs - nowMs, remaining]),
-    [
-      [MINUTE_MS, 7],
-      [DAY_MS, 7],
-    ],
-  );
+  const ends = limiter.take('key', plan).windows.map(({ resetAtMs }) => resetAtMs - nowMs);
+  assert.deepEqual(ends, [MINUTE_MS, DAY_MS]);
 });
 
 test('a key and an address that are over quota stay over quota during a flood of 200,000 other addresses and keys', () => {

@@ -58,7 +58,8 @@ test('the code block "Test your client" of the README passes', async () => {
 test('the README shows the quotas of the fixed plans', () => {
   const { windows, rows } = planTable();
   const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
-  assert.ok(readme.includes(line(['plan', ...windows.map((window) => `per ${window}`)])));
+  const head = line(['plan', ...windows.map((window) => `per ${window}`)]);
+  assert.ok(readme.includes(head), head);
   for (const [name, ...quotas] of rows.slice(0, -1)) assert.ok(readme.includes(line([`\`${name}\``, ...quotas])), name);
 });
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { test } from 'node:test';
+import { SETTING_NAMES } from '../../../dist/server/config/settings.js';
 import { root } from '../../support/root.js';
 
 const MOST_FILES = 15;
@@ -164,6 +165,13 @@ test('a start of the server loads no modules of other commands, of other backend
     [...loaded].filter((file) => LAZY.test(file)),
     [],
   );
+});
+
+test('the program reads each setting', () => {
+  const readers = files.filter((file) => /^src\/server\/(?!config\/).*\.ts$/.test(file));
+  const texts = readers.map((file) => readFileSync(`${root}/${file}`, 'utf8')).join('\n');
+  const unread = SETTING_NAMES.filter((name) => !new RegExp(`\\b${name}\\b`).test(texts));
+  assert.deepEqual(unread, [], 'no file outside of src/server/config reads this setting');
 });
 
 test('there are no circular imports, not even of types', () => {
