@@ -59,14 +59,15 @@ export function checkPublicUrl(publicUrl: string | undefined): void {
  */
 export function createRouter(basePath: string) {
   const collection = `${basePath}/store/orders`;
-  const member = `${collection}/`;
+  const memberPrefix = `${collection}/`;
 
   function routeOf(target: string): Route | RouteRefusal {
     const path = pathOf(target);
-    const isMember = path.startsWith(member) && path.length > member.length && !path.includes('/', member.length);
+    const isMember =
+      path.startsWith(memberPrefix) && path.length > memberPrefix.length && !path.includes('/', memberPrefix.length);
     if (path !== collection && !isMember) return 'route_not_found';
     if (target.length > MAX_TARGET_LENGTH) return 'uri_too_long';
-    return isMember ? { operations: ORDER_OPERATIONS, idText: path.slice(member.length) } : ORDERS_ROUTE;
+    return isMember ? { operations: ORDER_OPERATIONS, idText: path.slice(memberPrefix.length) } : ORDERS_ROUTE;
   }
 
   return {

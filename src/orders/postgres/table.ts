@@ -113,19 +113,19 @@ export function quoteText(text: string): string {
 }
 
 function readStatuses(statuses: NonNullable<PostgresOrderTable['statuses']>): ReadonlyMap<string, OrderStatus> {
-  const known = new Map<string, OrderStatus>();
+  const statusOfSpelling = new Map<string, OrderStatus>();
   for (const status of ORDER_STATUSES) {
     const spellings = [statuses[status] ?? status].flat();
     if (spellings.length === 0) throw new TypeError(`statuses.${status}: expected at least one string`);
     for (const spelling of spellings) {
       if (typeof spelling !== 'string')
         throw new TypeError(`statuses.${status}: expected a string or an array of strings`);
-      const other = known.get(spelling);
+      const other = statusOfSpelling.get(spelling);
       if (other !== undefined) throw new TypeError(`statuses.${status}: '${spelling}' already stands for ${other}`);
-      known.set(spelling, status);
+      statusOfSpelling.set(spelling, status);
     }
   }
-  return known;
+  return statusOfSpelling;
 }
 
 /** The first half of the advisory lock of writers. No other program is likely to use it. */
