@@ -24,16 +24,17 @@ export function lockForServer(file: string): (() => void) | undefined {
     if (!existsSync(database)) rmSync(name, { force: true });
     lockFile.close();
   };
+  let isLocked = false;
   try {
     lockFile.exec('BEGIN EXCLUSIVE');
     // A process that has just unlocked may have removed the file, and another may have created it.
-    if (identityOf(name) === identity) return unlock;
-    lockFile.close();
+    isLocked = identityOf(name) === identity;
   } catch (error) {
-    lockFile.close();
     if (!isResult(error, 'busy')) throw failureOf(error, name, 'read');
+  } finally {
+    if (!isLocked) lockFile.close();
   }
-  return undefined;
+  return isLocked ? unlock : undefined;
 }
 
 /** Returns whether a server runs on a database of this name. */
