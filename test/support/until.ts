@@ -1,5 +1,5 @@
-/** Waits until a condition holds. Fails after `withinMs`. */
-export async function until(holds: () => boolean | Promise<boolean>, withinMs = 10_000): Promise<void> {
+/** Waits until a condition holds. Fails after `withinMs`, which is long enough for a busy machine. */
+export async function until(holds: () => boolean | Promise<boolean>, withinMs = 60_000): Promise<void> {
   const startMs = performance.now();
   while (!(await holds())) {
     if (performance.now() - startMs > withinMs) throw new Error(`not true within ${withinMs} ms: ${holds}`);
