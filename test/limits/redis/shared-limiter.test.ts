@@ -29,6 +29,19 @@ test('a refusal is repeated for less than a second, to the same request, and unt
   assert.ok(await asks());
 });
 
+test("the host's clock gives the script its time, and the decision its offset from UTC", async () => {
+  const instants: unknown[] = [];
+  const limiter = createRedisLimiter({
+    clock: { nowMs: () => 5_001, utcOffsetMs: () => 7_000 },
+    async send(command) {
+      instants.push(command.at(-1));
+      return [5_001, -1, 1, 60_000];
+    },
+  });
+  const { utcOffsetMs } = await limiter.take('key', createPlan({ name: 'daily', policies: [perDay(2)] }));
+  assert.deepEqual([instants, utcOffsetMs], [['5001 7000'], 7_000]);
+});
+
 for (const [way, thereMs, backMs] of [
   ['to the server', 40, 0],
   ['from the server', 0, 40],
