@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { subscribe } from 'node:diagnostics_channel';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
@@ -57,7 +58,31 @@ test('after the writing thread has failed or ended, a probe tries to write', asy
   assert.equal(threads.length, 2);
   await store.probe();
   assert.equal(threads.length, 3);
+  // The write of that probe succeeded, so a further probe only reads.
+  const other = openSqliteDatabase(file);
+  t.after(() => other.close());
+  other.exec('BEGIN IMMEDIATE');
+  await store.probe();
   assert.deepEqual(published, [{ writes: 1 }], 'the put');
+});
+
+test('after a read has found damage, every probe reports it, even if later reads succeed', async (t) => {
+  const file = temporaryFile();
+  const first = openSqliteOrderStore(file);
+  await first.put(Array.from({ length: 2_500 }, (_, id) => ({ id })));
+  await first.close();
+  const database = openSqliteDatabase(file);
+  database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+  database.close();
+  const bytes = readFileSync(file);
+  const page = bytes.lastIndexOf('pending') & ~0xfff;
+  writeFileSync(file, bytes.fill(0xff, page, page + 4_096));
+  const store = openSqliteOrderStore(file);
+  t.after(() => store.close());
+  await store.probe();
+  await assert.rejects(async () => textOf(await store.list()), { kind: 'damaged' });
+  assert.equal((await store.get(0n))?.status, 'pending');
+  await assert.rejects(store.probe(), { kind: 'damaged' });
 });
 
 test('a call that is rejected before it is sent, because its thread has ended, starts no other thread', async (t) => {
