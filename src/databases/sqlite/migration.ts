@@ -22,22 +22,31 @@ export type Schemas = Readonly<Record<string, readonly string[]>>;
  */
 export function migrate(database: SqliteDatabase, schemas: Schemas, onlyCreates = false): void {
   const parts = Object.entries(schemas);
-  const current = schemaVersions(database, schemas);
+
+  function readVersions(): ReadonlyMap<string, number> {
+    const versions = schemaVersions(database, schemas);
+    for (const [part, { length: newest }] of parts) {
+      const version = versions.get(part);
+      if (onlyCreates && version !== 0 && version !== newest) {
+        throw new Error(
+          `the ${part} schema has version ${version}, but this program needs version ${newest}; start its server, which migrates the file`,
+        );
+      }
+    }
+    return versions;
+  }
+
+  // An older file is refused without its lock, which a server may hold for long.
+  const current = readVersions();
   if (parts.every(([part, steps]) => current.get(part) === steps.length)) return;
   transaction(database, () => {
     // Another process may have migrated before this one got the lock.
-    const versions = schemaVersions(database, schemas);
+    const versions = readVersions();
     database.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
     database.exec(`CREATE TABLE IF NOT EXISTS ${VERSIONS} (part TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT`);
     const setVersion = prepare(database, `INSERT OR REPLACE INTO ${VERSIONS} VALUES (?, ?)`);
     for (const [part, steps] of parts) {
-      const version = versions.get(part);
-      if (onlyCreates && version !== 0 && version !== steps.length) {
-        throw new Error(
-          `the ${part} schema has version ${version}, but this program needs version ${steps.length}; start its server, which migrates the file`,
-        );
-      }
-      for (const step of steps.slice(version)) database.exec(step);
+      for (const step of steps.slice(versions.get(part))) database.exec(step);
       setVersion.run(part, BigInt(steps.length));
     }
   });
