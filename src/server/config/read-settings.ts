@@ -68,10 +68,9 @@ const PREFIX = 'STORE_ORDERS_';
  */
 function checkVariables(environment: SettingSources['environment']): void {
   const known = [...SETTING_NAMES.map((name) => settingsSchema.entries[name].env), CONFIG_VARIABLE, WORKER_VARIABLE];
-  const prefixed = new Map(known.map((name) => [name.startsWith(PREFIX) ? name : `${PREFIX}${name}`, name]));
   for (const [name, value = ''] of Object.entries(environment)) {
     if (!name.startsWith(PREFIX) || known.includes(name) || /^(?:tcp|udp|sctp):/.test(value)) continue;
-    const meant = prefixed.get(nearest(name, prefixed.keys()) ?? '');
+    const meant = known.find((setting) => name === PREFIX + setting) ?? nearest(name, known);
     if (meant !== undefined) throw new Misuse(`unknown variable ${name}; did you mean ${meant}?`);
   }
 }

@@ -95,7 +95,7 @@ const MISTAKES: readonly Mistake[] = [
   [`{"port": "${LONG_PATH}"}`, `${CONFIG}: port: ${PORT}, not "${LONG_PATH}"`],
   ['{"prot": 8080}', `${CONFIG}: unknown setting "prot"; did you mean "port"?`],
   [{ STORE_ORDERS_BD: 'x.db' }, 'unknown variable STORE_ORDERS_BD; did you mean STORE_ORDERS_DB?'],
-  [{ STORE_ORDERS_PROT: '80' }, 'unknown variable STORE_ORDERS_PROT; did you mean PORT?'],
+  [{ STORE_ORDERS_PORT: '80' }, 'unknown variable STORE_ORDERS_PORT; did you mean PORT?'],
   [{ STORE_ORDERS_DATABASE_URL: SHOP }, 'unknown variable STORE_ORDERS_DATABASE_URL; did you mean DATABASE_URL?'],
   ['{"verbosity": 1}', `${CONFIG}: unknown setting "verbosity"; expected one of ${SETTING_NAMES.join(', ')}`],
   // The message quotes nothing of the file.
@@ -139,13 +139,14 @@ log                       events                               settings.json: lo
 `;
 
 test('a variable that has the prefix of the settings, but is like none of them, is ignored', () => {
-  // Kubernetes sets all but the last for a service with the name store-orders.
+  // Kubernetes sets all but the last two for a service with the name store-orders.
   const others = {
     STORE_ORDERS_PORT: 'tcp://10.0.0.1:80',
     STORE_ORDERS_PORT_80_TCP: 'tcp://10.0.0.1:80',
     STORE_ORDERS_SERVICE_HOST: '10.0.0.1',
     STORE_ORDERS_SERVICE_PORT: '80',
     STORE_ORDERS_KEY: 'x',
+    STORE_ORDERS_HOME: '/opt/store-orders',
   };
   const { settings, sources } = readSettings(parseCommand(serveCommand, [], others));
   assert.equal(settings.port, 8080);
