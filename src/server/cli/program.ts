@@ -68,7 +68,7 @@ async function runCommand(args: readonly string[], environment: SettingSources['
   if (commands !== undefined && isGroup && second === '') {
     if (wantsHelp) return helpResult(listHelp(commands, DEFAULT_COMMAND, first));
     const known = commands.map(({ name }) => name.split(' ')[1] ?? '');
-    const late = given.find((text) => known.includes(text));
+    const late = beforeOperands(given).findLast((text) => known.includes(text));
     if (late !== undefined) throw optionsTooEarly(`${first} ${late}`);
     const expected = `expected ${known.length > 1 ? 'one of ' : ''}${known.join(', ')}`;
     throw new Misuse(`missing command after "${first}"; ${expected}`);

@@ -38,6 +38,7 @@ test('if the arguments are wrong, the program prints one sentence, exits 2 and c
     ['orders', 'missing command after "orders"; expected one of import, list, export, show, cancel, ship'],
     ['config', 'missing command after "config"; expected print'],
     ['keys delete x', 'unknown command "keys delete"; run "store-orders keys --help"'],
+    ['keys --name list create', 'the options come after the command; write "store-orders keys create ..." first'],
     ['keys --db x list', 'the options come after the command; write "store-orders keys list ..." first'],
     ['help orders exprt', 'unknown command "orders exprt"; did you mean "store-orders orders export"?'],
     ['orders show', 'missing ORDER_ID; run "store-orders orders show --help"'],
