@@ -22,8 +22,9 @@ interface SharedList {
  * version, so that its readers share one serialisation.
  *
  * Versions are serialised one at a time. While pages are read, one further reading waits, on behalf
- * of all newer versions. So however often the list changes, there are at most two versions in memory,
- * and those that are still being sent.
+ * of all newer versions. So however often such a list changes, there are at most two versions in
+ * memory, and those that are still being sent. An array that waits is serialised by itself, because
+ * its request may be the first to see a change.
  */
 export function createListRepresenter(): (listed: ListedOrders, request: ListRequest) => MaybePromise<Outcome> {
   /** Reading pages can fail although `store.list` has not. */
