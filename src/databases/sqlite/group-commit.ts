@@ -1,4 +1,3 @@
-import { publishCommit } from '../../commits.js';
 import { type SqliteDatabase, transaction } from './database.js';
 import { isResult } from './failure.js';
 
@@ -26,13 +25,11 @@ const LOCK_RETRY_MS = 5;
 /**
  * Creates a queue that commits the writes of one pass of the event loop together, with one fsync
  * (group commit). While another process holds the lock, it waits without blocking the event loop.
- * If a write fails, only its caller gets the error, and the others are committed without it. After
- * each commit, `onCommit` receives the number of writes in it.
+ * If a write fails, only its caller gets the error, and the others are committed without it.
  */
-export function createWriteQueue(database: SqliteDatabase, onCommit = publishCommit): WriteQueue {
+export function createWriteQueue(database: SqliteDatabase): WriteQueue {
   let waiting: WaitingWrite[] = [];
   let isScheduled = false;
-  let lastWritten: Promise<unknown> = Promise.resolve();
 
   /** Commits the writes together and settles them. Returns the others, which wait for the lock. */
   function commit(writes: readonly WaitingWrite[]): WaitingWrite[] {
@@ -46,25 +43,20 @@ export function createWriteQueue(database: SqliteDatabase, onCommit = publishCom
       return [];
     }
     for (const resolve of resolves) resolve();
-    onCommit(writes.length);
     return [];
   }
 
   function flush(): void {
-    const writes = waiting;
-    waiting = [];
-    const locked = commit(writes);
     // The writes that wait for the lock stay ahead of newer ones, which may change the same rows.
-    waiting = [...locked, ...waiting];
+    waiting = commit(waiting);
     isScheduled = waiting.length > 0;
-    if (locked.length > 0) setTimeout(flush, LOCK_RETRY_MS);
-    else if (isScheduled) setImmediate(flush);
+    if (isScheduled) setTimeout(flush, LOCK_RETRY_MS);
   }
 
   function write<T>(work: () => T): Promise<T> {
     if (!isScheduled) setImmediate(flush);
     isScheduled = true;
-    const written = new Promise<T>((resolve, reject) => {
+    return new Promise((resolve, reject) => {
       waiting.push({
         run() {
           const result = work();
@@ -74,16 +66,14 @@ export function createWriteQueue(database: SqliteDatabase, onCommit = publishCom
         untilMs: performance.now() + LOCK_DEADLINE_MS,
       });
     });
-    lastWritten = written;
-    return written;
   }
 
   return {
     write,
 
     async idle() {
-      // Writes settle in the order of their requests.
-      await lastWritten.catch(() => {});
+      // Writes settle in the order of their requests, so an empty write settles last.
+      if (isScheduled) await write(() => {}).catch(() => {});
     },
   };
 }

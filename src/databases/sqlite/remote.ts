@@ -1,9 +1,8 @@
 import { once } from 'node:events';
 import { type MessagePort, Worker } from 'node:worker_threads';
-import { publishCommit } from '../../commits.js';
 import { messageOf } from '../../message-of.js';
 import { failureOf, lateError, SqliteFileError } from './failure.js';
-import { type FileWorkerData, operationOf, type WorkerAnswer, type WorkerCall, type WorkerReport } from './worker.js';
+import { type FileWorkerData, operationOf, type WorkerAnswer, type WorkerCall } from './worker.js';
 
 /**
  * The objects that a worker hosts, as other threads call them. If a method returns a generator, each
@@ -71,7 +70,7 @@ export class FileWorker<Parts> {
     const execArgv = ['--disable-warning=ExperimentalWarning'];
     const worker = new Worker(this.#url, { workerData: this.#data, execArgv });
     worker.unref();
-    worker.on('message', (report: WorkerReport) => this.#receive(report));
+    worker.on('message', (answers: readonly WorkerAnswer[]) => this.#receive(answers));
     worker.on('error', (error) => this.#rejectAll(this.#failure(`its worker thread failed: ${messageOf(error)}`)));
     worker.on('exit', () => {
       this.#worker = undefined;
@@ -136,12 +135,12 @@ export class FileWorker<Parts> {
     this.#unsent = [];
   }
 
-  #receive({ answers, commits }: WorkerReport): void {
+  /** The first message of a worker has no answers: it says that the worker runs. */
+  #receive(answers: readonly WorkerAnswer[]): void {
     this.#state = 'running';
     if (answers.length > 0) this.#note(undefined);
     for (const answer of answers) this.#settle(answer);
     this.#watchFirst();
-    for (const writes of commits) publishCommit(writes);
   }
 
   #settle(answer: WorkerAnswer): void {

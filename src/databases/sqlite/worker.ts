@@ -36,13 +36,6 @@ export type WorkerAnswer = { readonly id: number } & (
   | { readonly failure: Pick<SqliteFileError, 'message' | 'kind'> }
 );
 
-/** The first report of a worker is empty: it says that the worker runs. */
-export interface WorkerReport {
-  readonly answers: readonly WorkerAnswer[];
-  /** The number of writes of each commit. */
-  readonly commits: readonly number[];
-}
-
 /** The object that every worker hosts, in addition to its own. */
 export interface FilePart {
   readonly file: {
@@ -70,14 +63,14 @@ export function operationOf({ isWriter }: FileWorkerData): FileOperation {
 export function hostParts(createParts: (host: Host) => object): void {
   const data: FileWorkerData = workerData;
   const identities = new Map<string, string | undefined>([[data.file, data.identity]]);
-  const { noteCommit, carryOut } = createReporter(data, identities);
+  const carryOut = createAnswering(data, identities);
   let opened: { readonly database: SqliteDatabase; readonly parts: object } | undefined;
 
   /** Opens the file if necessary. */
   function usableParts(): object {
     // Opening would create a missing file.
     checkIdentities(identities);
-    opened ??= open(data, identities, createParts, noteCommit);
+    opened ??= open(data, identities, createParts);
     return opened.parts;
   }
 
@@ -97,30 +90,27 @@ export function hostParts(createParts: (host: Host) => object): void {
     opened?.database.close();
     parentPort?.close();
   });
-  // Before the report, with which the deadlines for the disk begin.
+  // Before the first message, with which the deadlines for the disk begin.
   loadDriver();
-  const running: WorkerReport = { answers: [], commits: [] };
-  parentPort?.postMessage(running);
+  parentPort?.postMessage([]);
 }
 
-/** Carries out calls, and reports their answers and the commits. */
-function createReporter(data: FileWorkerData, identities: ReadonlyMap<string, string | undefined>) {
+/** Creates a function that carries out a call and sends its answer. */
+function createAnswering(data: FileWorkerData, identities: ReadonlyMap<string, string | undefined>) {
   let answers: WorkerAnswer[] = [];
-  let commits: number[] = [];
 
   /** Sends all answers of one commit in one message. */
   function send(): void {
-    let report: WorkerReport = { answers, commits };
+    let sent: readonly WorkerAnswer[] = answers;
     answers = [];
-    commits = [];
     try {
       // If a name no longer refers to the opened file, no result of that file may be used.
       checkIdentities(identities);
     } catch (error) {
-      report = { answers: report.answers.map(({ id }) => failed(id, error)), commits: [] };
+      sent = sent.map(({ id }) => failed(id, error));
     }
-    const ports = report.answers.flatMap((answer) => ('items' in answer ? [answer.items] : []));
-    parentPort?.postMessage(report, ports);
+    const ports = sent.flatMap((answer) => ('items' in answer ? [answer.items] : []));
+    parentPort?.postMessage(sent, ports);
   }
 
   function failed(id: number, error: unknown): WorkerAnswer {
@@ -151,7 +141,7 @@ function createReporter(data: FileWorkerData, identities: ReadonlyMap<string, st
     return port2;
   }
 
-  return { carryOut, noteCommit: (writes: number) => void commits.push(writes) };
+  return carryOut;
 }
 
 /** Opens the file, and creates the objects. Adds its other files to `identities`. */
@@ -159,7 +149,6 @@ function open(
   { file, isWriter }: FileWorkerData,
   identities: Map<string, string | undefined>,
   createParts: (host: Host) => object,
-  onCommit: (writes: number) => void,
 ): { readonly database: SqliteDatabase; readonly parts: object } {
   const database = openSqliteDatabase(file);
   try {
@@ -170,7 +159,7 @@ function open(
     retryWhileBusy(database, isWriter ? () => makeDurable(database) : read);
     const own = createParts({
       database,
-      queue: createWriteQueue(database, onCommit),
+      queue: createWriteQueue(database),
       openAnother() {
         // In the place of a moved file, SQLite would create an empty one, and remove the log.
         checkIdentities(identities);

@@ -1,4 +1,3 @@
-import { publishCommit } from '../../commits.js';
 import { codeOf } from '../../databases/postgres/client.js';
 import { createTurns } from '../../databases/postgres/turns.js';
 import { createGrouping } from '../grouping.js';
@@ -50,17 +49,12 @@ export function createGroupedChange<Outcome extends string>(
     try {
       const ids = [...new Set(callers.map(({ id }) => id))].sort((a, b) => (a < b ? -1 : 1));
       const attemptOf = await change(ids);
-      let writes = 0;
       for (const caller of callers) {
         const attempt = attemptOf(caller.id);
         if (attempt === 'locked') sendLater(caller, group);
         else if (attempt instanceof Error) caller.reject(attempt);
-        else {
-          writes++;
-          caller.resolve(attempt);
-        }
+        else caller.resolve(attempt);
       }
-      if (writes > 0) publishCommit(writes);
     } catch (error) {
       const isAlone = callers.length === 1;
       for (const caller of callers) {

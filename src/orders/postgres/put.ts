@@ -1,4 +1,3 @@
-import { publishCommit } from '../../commits.js';
 import { codeOf, type PostgresClient, WAIT_FOR_DISK } from '../../databases/postgres/client.js';
 import { FIELD_NAMES, FIELDS } from '../fields.js';
 import { serializeRecord } from '../json.js';
@@ -36,7 +35,6 @@ export async function putRecords(
   const stored = replace ? [...new Map(records.map((record) => [record.id, record])).values()] : records;
   try {
     await client.query({ text: replace ? UPSERT : INSERT, values: [serializeRecords(stored)] });
-    publishCommit(1);
     return { outcome: 'stored', count: stored.length };
   } catch (error) {
     if (codeOf(error) !== UNIQUE_VIOLATION) throw error;

@@ -1,6 +1,4 @@
-import { subscribe } from 'node:diagnostics_channel';
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, register } from 'prom-client';
-import { COMMIT_CHANNEL } from '../../commits.js';
 import type { ReplyMessage } from '../../http/index.js';
 import { OPERATION_NAMES } from '../../http/operations.js';
 import type { LimiterMode } from '../../limits/redis/limiter.js';
@@ -8,7 +6,6 @@ import { BACKEND_STATES, type Backends, stateOf } from '../listener/health.js';
 import type { Log } from '../log/log.js';
 
 const MODES: readonly LimiterMode[] = ['shared', 'local', 'open', 'closed'];
-const WRITE_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 /** Upper bounds of durations. With all parts in memory, a typical request is faster than the first. */
 const DURATION_BUCKETS = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
@@ -50,10 +47,6 @@ export function createMetrics(backends: Backends, log: Pick<Log, 'dropped'>, lim
     metric('failures_total', 'Requests that failed because of the server or a backend.', ['operation']),
   );
   const refusals = new Counter(metric('refusals_total', 'Requests refused by a quota or a ban.', ['plan', 'code']));
-  const writes = new Histogram({
-    ...metric('commit_writes', 'Number of writes that were committed together.'),
-    buckets: WRITE_BUCKETS,
-  });
   new Gauge({
     ...metric('backend_state', 'Number of processes in which the backend has this state.', ['backend', 'state']),
     async collect() {
@@ -84,7 +77,6 @@ export function createMetrics(backends: Backends, log: Pick<Log, 'dropped'>, lim
     failures.inc({ operation }, 0);
   }
 
-  subscribe(COMMIT_CHANNEL, (message) => writes.observe(Number(Reflect.get(Object(message), 'writes'))));
   return {
     count({ operation = 'none', status, code = '', error, durationMs, plan }) {
       requests.inc({ operation, status, code });

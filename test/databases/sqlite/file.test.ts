@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { subscribe } from 'node:diagnostics_channel';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -38,8 +37,6 @@ test('close ends one thread after the other, so that the last one removes the wr
 test('after the writing thread has failed or ended, a probe tries to write', async (t) => {
   const threads: Worker[] = [];
   watchThreads(t, (thread) => threads.push(thread));
-  const published: unknown[] = [];
-  subscribe('store-orders:commit', (commit) => published.push(commit));
   const file = temporaryFile();
   const store = openSqliteOrderStore(file);
   t.after(() => store.close());
@@ -63,7 +60,6 @@ test('after the writing thread has failed or ended, a probe tries to write', asy
   t.after(() => other.close());
   other.exec('BEGIN IMMEDIATE');
   await store.probe();
-  assert.deepEqual(published, [{ writes: 1 }], 'the put');
 });
 
 test('after a read has found damage, every probe reports it, even if later reads succeed', async (t) => {
@@ -183,7 +179,7 @@ test('an answer that comes with its deadline is in time, a call that hangs behin
     import { FileWorker } from './dist/databases/sqlite/remote.js';
     const thread = "import { parentPort, workerData } from 'node:worker_threads';" +
       "const { answers } = workerData; parentPort.on('message', ([{ id }]) => {" +
-      "  parentPort.postMessage({ answers: [{ id, value: 'cancelled' }], commits: [] });" +
+      "  parentPort.postMessage([{ id, value: 'cancelled' }]);" +
       "  Atomics.store(answers, 0, 1); Atomics.notify(answers, 0); Atomics.wait(answers, 0, 1, 60_000);" +
       "});";
     const url = new URL('data:text/javascript,' + encodeURIComponent(thread));
