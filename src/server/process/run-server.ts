@@ -4,7 +4,7 @@ import { messageOf } from '../../message-of.js';
 import { type CommandResult, failed } from '../command-result.js';
 import type { Settings } from '../config/settings.js';
 import { baseAddress, isLoopback, localAddress } from '../listener/base-url.js';
-import { createServerBehind } from '../listener/server.js';
+import { createServerBehind, type OrderServerOptions } from '../listener/server.js';
 import type { Log } from '../log/log.js';
 import type { Metrics } from '../metrics/metrics.js';
 import { openQuotaBackend, type QuotaBackend } from '../quotas/backend.js';
@@ -110,7 +110,7 @@ function optionsOf(settings: Settings, { orders, keys, state }: ServerStorage, q
     maxConnectionsPerAddress: typeof settings.port === 'string' ? 0 : settings.maxConnectionsPerAddress,
     corsOrigins: settings.corsOrigin,
     backends: { database: state, quotas: quotaBackend.state },
-  };
+  } satisfies OrderServerOptions;
 }
 
 /** Returns what the program does with its replies. Where nobody wants a message, none is created. */
