@@ -72,7 +72,7 @@ export interface OrderTable {
 export function readTable(description: PostgresOrderTable, serializers = CHECKED_SERIALIZERS): OrderTable {
   checkFields('table', description, ['statuses', 'revision'], ['table', 'columns']);
   const { table, columns, statuses = {}, revision } = description;
-  const names = `${table}`.split('.');
+  const names = typeof table === 'string' ? table.split('.') : [table];
   if (names.length > 2) throw new TypeError('table: expected a name such as orders or shop.orders');
   checkFields('columns', columns, FIELD_NAMES, ['id', 'status']);
   checkFields('statuses', statuses, ORDER_STATUSES);
