@@ -4,6 +4,7 @@ import { type CommandResult, Misuse } from '../command-result.js';
 import { nearest } from '../config/nearest.js';
 import { CONFIG_VARIABLE, type SettingSources } from '../config/read-settings.js';
 import { type SettingName, settingsSchema, wholeNumber } from '../config/settings.js';
+import { API_KEY_PREFIX } from '../keys/api-key.js';
 
 export interface Command {
   /** The words that the user types, such as `orders import`. */
@@ -131,7 +132,7 @@ export function durationOf({ flags }: Invocation, name: string, longestDays: num
 
 /** Quotes user input for a message. Omits API keys and URLs, which may contain a password. */
 export function quoted(text: string): string {
-  return text.includes('://') || text.startsWith('so_') ? '' : ` ${JSON.stringify(text)}`;
+  return text.includes('://') || text.startsWith(API_KEY_PREFIX) ? '' : ` ${JSON.stringify(text)}`;
 }
 
 /** Returns these settings as options of a command, and adds the option `--config`. */

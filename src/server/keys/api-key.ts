@@ -2,19 +2,19 @@ import { hash, randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-const PREFIX = 'so_';
+export const API_KEY_PREFIX = 'so_';
 const SECRET_LENGTH = 32;
 /** Six base62 characters can hold any CRC-32, because 62^6 is above 2^32. */
 const CHECKSUM_LENGTH = 6;
 
-const API_KEY = new RegExp(`^${PREFIX}[0-9A-Za-z]{${SECRET_LENGTH + CHECKSUM_LENGTH}}$`);
+const API_KEY = new RegExp(`^${API_KEY_PREFIX}[0-9A-Za-z]{${SECRET_LENGTH + CHECKSUM_LENGTH}}$`);
 
 /**
  * Creates an API key: `so_`, 190 random bits in base62, and a checksum. The checksum detects a
  * mistyped key without a look-up, and lets scanners for leaked secrets recognise an API key.
  */
 export function createApiKey(): string {
-  const body = PREFIX + randomBase62(SECRET_LENGTH);
+  const body = API_KEY_PREFIX + randomBase62(SECRET_LENGTH);
   return body + checksum(body);
 }
 
