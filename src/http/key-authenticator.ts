@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { isPrincipal, type Principal } from './admission.js';
 import { bearerToken } from './request.js';
 
@@ -44,5 +44,5 @@ export function createKeyAuthenticator(
 }
 
 function digest(apiKey: string): string {
-  return createHash('sha256').update(apiKey).digest('base64');
+  return hash('sha256', apiKey, 'base64');
 }
