@@ -71,9 +71,10 @@ export function testKeyRing(name: string, prepare: (t: TestContext) => OpenRing 
       assert.equal(rotated.expiresAt, future);
     });
 
-    test('rotating a key replaces its secret and keeps everything else', async (t) => {
+    test('rotating a key replaces its secret and keeps everything else, also the secrets of other keys', async (t) => {
       const open = await prepare(t);
       const [ring, other] = [await open(), await open()];
+      const neighbour = await ring.create({ name: 'free' });
       const issued = await ring.create({ name: 'enterprise', perDay: 7 }, { name: 'Ann' });
       assert.equal((await other.authenticate(issued.key))?.id, issued.id);
       const rotated = await ring.rotate(issued.id);
@@ -81,27 +82,11 @@ export function testKeyRing(name: string, prepare: (t: TestContext) => OpenRing 
       assert.notEqual(rotated.key, issued.key);
       assert.deepEqual({ ...rotated, key: issued.key }, issued);
       assert.equal((await ring.authenticate(rotated.key))?.id, issued.id, 'the new secret is valid immediately');
+      assert.equal((await ring.authenticate(neighbour.key))?.id, neighbour.id);
       await until(async () => (await other.authenticate(issued.key)) === undefined);
       await ring.revoke(issued.id);
       assert.equal(await ring.rotate(issued.id), 'already_revoked');
       assert.equal(await ring.rotate('key_absent'), 'not_found');
-    });
-
-    test('rotating a key leaves the secrets of other keys as they are', async (t) => {
-      const open = await prepare(t);
-      const ring = await open();
-      const keys = new Map<string, string>();
-      for (let n = 0; n < 2; n++) {
-        const { id, key } = await ring.create({ name: 'free' });
-        keys.set(id, key);
-      }
-      for (const id of [...keys.keys()]) {
-        const rotated = await ring.rotate(id);
-        assert.ok(typeof rotated === 'object');
-        keys.set(id, rotated.key);
-        const other = await open();
-        for (const [owner, key] of keys) assert.equal((await other.authenticate(key))?.id, owner);
-      }
     });
   });
 }

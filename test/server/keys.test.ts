@@ -140,23 +140,46 @@ test('a key whose stored plan is invalid is refused', () => {
   );
 });
 
-test('a request joins no look-up that began 900 ms earlier, because the key may have been revoked since', async () => {
+/** Opens a key ring whose look-ups last until the test ends them. Each finds the key as it was when the look-up began. */
+function openSlow() {
   let record: KeyRecord | undefined = ANN;
-  const replies: (() => void)[] = [];
-  const { ring, clock } = open(() => {
+  const ends: (() => void)[] = [];
+  const opened = open(() => {
     const found = record;
-    return new Promise((resolve) => replies.push(() => resolve(found)));
+    return new Promise((resolve) => ends.push(() => resolve(found)));
   });
+  const revoke = () => {
+    record = undefined;
+  };
+  return { ...opened, ends, revoke };
+}
+
+test('a request joins no look-up that began 900 ms earlier, because the key may have been revoked since', async () => {
+  const { ring, clock, ends, revoke } = openSlow();
   const key = createApiKey();
   const before = ring.authenticate(key);
-  record = undefined;
+  revoke();
   clock.advance(900);
   const after = ring.authenticate(key);
-  for (const reply of replies.toReversed()) reply();
+  for (const end of ends.toReversed()) end();
   assert.equal((await before)?.id, 'key_ann');
   assert.equal(await after, undefined);
   clock.advance(1);
   const next = ring.authenticate(key);
-  for (const reply of replies) reply();
+  for (const end of ends) end();
   assert.equal(await next, undefined);
+});
+
+test('a look-up that is too slow to be shared does not end the sharing of the next one', async () => {
+  const { ring, clock, ends } = openSlow();
+  const key = createApiKey();
+  const first = ring.authenticate(key);
+  clock.advance(1_000);
+  const second = ring.authenticate(key);
+  ends[0]?.();
+  await first;
+  const third = ring.authenticate(key);
+  assert.equal(ends.length, 2);
+  ends[1]?.();
+  for (const shared of [second, third]) assert.equal((await shared)?.id, 'key_ann');
 });
