@@ -13,10 +13,8 @@ import { listenOnFreePort } from '../support/listen.js';
 import { checkSnapshot } from '../support/snapshot.js';
 import { temporaryDirectory } from '../support/temporary-file.js';
 import { until } from '../support/until.js';
-import { issueKey, programIn, type RunningServer, startServer } from './support/program.js';
-
-/** Makes the program believe that its stderr is a terminal. */
-const ON_TERMINAL = { NODE_OPTIONS: '--import=data:text/javascript,process.stderr.isTTY=true' };
+import { change } from './support/change.js';
+import { issueKey, onTerminal, programIn, type RunningServer, startServer } from './support/program.js';
 
 test('the first run prints curl commands that list and cancel orders, and keys for three plans; the second run prints nothing', async (t) => {
   const { cwd, json } = programIn();
@@ -51,7 +49,7 @@ test('--no-sample creates an empty database, :memory: creates no file, and an ex
     'empty.db has no API keys. Create one: store-orders keys create --plan free --db empty.db\n',
   );
 
-  const memory = await startServer(t, { cwd, env: ON_TERMINAL }, '--db', ':memory:', '--host', '0.0.0.0');
+  const memory = await startServer(t, { cwd, env: onTerminal('stderr') }, '--db', ':memory:', '--host', '0.0.0.0');
   assert.match(
     memory.stderr(),
     /^Created :memory: with .*curl -H "Authorization: Bearer so_\w{38}" "http:\/\/127\.0\.0\.1:\d+\/v1\/store\/orders"\n.*\/docs\n\n$/s,
@@ -71,7 +69,7 @@ test('--no-sample creates an empty database, :memory: creates no file, and an ex
 test('the server listens on IPv6, and the printed curl line reaches it', async (t) => {
   const addresses = Object.values(networkInterfaces()).flatMap((all) => all?.map(({ address }) => address));
   if (!addresses.includes('::1')) return t.skip('this machine has no IPv6 address ::1');
-  const options = { cwd: temporaryDirectory(), env: ON_TERMINAL };
+  const options = { cwd: temporaryDirectory(), env: onTerminal('stderr') };
   const server = await startServer(t, options, '--db', ':memory:', '--host', '::');
   assert.match(server.url, /^http:\/\/\[::\]:\d+\/v1$/);
   const [, key = '', url = ''] =
@@ -124,9 +122,7 @@ test('if the lock file cannot be opened or used, the server exits with 1 and lea
 test('a server with unreadable saved quotas does not start, and keeps its database', async () => {
   const { cwd, failure } = programIn();
   await issueKey(cwd, 'free');
-  const database = openSqliteDatabase(join(cwd, 'store-orders.db'));
-  database.exec("INSERT INTO quotas VALUES ('key_a', '{}')");
-  database.close();
+  change(join(cwd, 'store-orders.db'), "INSERT INTO quotas VALUES ('key_a', '{}')");
   assert.match(
     await failure('serve --port 0'),
     /^the saved quotas of key_a are invalid: Invalid key: Expected "buckets" but received undefined$/,
@@ -142,10 +138,7 @@ test('the log has one JSON object for each request, with the reason if the reque
   const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
   const headers = { authorization: `Bearer ${key}`, 'X-Request-Id': 'from-client', traceparent };
   await fetch(new URL(`${path}?key=1`, server.url), { method: 'DELETE', headers });
-  const database = openSqliteDatabase(join(cwd, 'store-orders.db'));
-  t.after(() => database.close());
-  database.exec('PRAGMA busy_timeout = 5000');
-  database.exec('ALTER TABLE orders RENAME TO gone');
+  change(join(cwd, 'store-orders.db'), 'PRAGMA busy_timeout = 5000; ALTER TABLE orders RENAME TO gone');
   const failed = await server.get(key);
   await until(() => server.log().length === 3);
   const [cancelled, { error, requestId, ...failure } = {}] = server

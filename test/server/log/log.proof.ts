@@ -1,13 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { temporaryDirectory } from '../../support/temporary-file.js';
-import { startServer } from '../support/program.js';
-
-/** Makes the program believe that its log is a terminal. */
-const ON_TERMINAL = { NODE_OPTIONS: '--import=data:text/javascript,process.stdout.isTTY=true' };
+import { onTerminal, startServer } from '../support/program.js';
 
 test('with --json, the log is JSON even on a terminal', async (t) => {
-  const server = await startServer(t, { cwd: temporaryDirectory(), env: ON_TERMINAL }, '--json');
+  const server = await startServer(t, { cwd: temporaryDirectory(), env: onTerminal('stdout') }, '--json');
   assert.equal(server.log()[0]?.['event'], 'listening');
 });
 

@@ -37,14 +37,11 @@ test('/metrics on its own port counts replies and commits, in the text format of
   }
   await fetch(`${server.url}/store/orders`);
 
-  const url = String(server.log().find(({ event }) => event === 'listening')?.['metrics']);
   const { status } = await fetch(new URL('/metrics', server.url));
   assert.equal(status, 401, 'the port of the order service has no /metrics');
   const ready = { status: 'ok', backends: { database: 'ok', quotas: 'degraded' } };
   assert.deepEqual(await (await fetch(new URL('/readyz', server.url))).json(), ready);
-  const response = await fetch(url);
-  assert.equal(response.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8');
-  const text = await response.text();
+  const text = await server.metrics();
   for (const line of [
     'store_orders_requests_total{operation="listOrders",status="200",code=""} 1',
     'store_orders_requests_total{operation="cancelOrder",status="204",code=""} 1',
@@ -68,8 +65,11 @@ test('with metrics and the default log, each reply is counted and logged', async
   const server = await startServer(t, { cwd: temporaryDirectory() }, '--metrics-port', '0');
   await fetch(`${server.url}/store/orders`);
   await until(() => server.log().some(({ event, status }) => event === 'request' && status === 401));
-  const text = await (await fetch(String(server.log()[0]?.['metrics']))).text();
-  assert.ok(text.includes('\nstore_orders_requests_total{operation="none",status="401",code="missing_api_key"} 1\n'));
+  assert.ok(
+    (await server.metrics()).includes(
+      '\nstore_orders_requests_total{operation="none",status="401",code="missing_api_key"} 1\n',
+    ),
+  );
 });
 
 async function listen(t: TestContext, text: () => Promise<string>) {
@@ -82,7 +82,9 @@ test('the metrics port has only GET and HEAD /metrics, its errors are Error obje
   let isReadable = true;
   const { server, port } = await listen(t, async () => (isReadable ? 'metrics\n' : assert.fail()));
   const ask = (method: string, path: string) => fetch(`http://127.0.0.1:${port}${path}`, { method });
-  assert.equal(await (await ask('GET', '/metrics')).text(), 'metrics\n');
+  const page = await ask('GET', '/metrics');
+  assert.equal(page.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8');
+  assert.equal(await page.text(), 'metrics\n');
   assert.equal((await ask('HEAD', '/metrics?from=prometheus')).status, 200);
   isReadable = false;
   for (const [method, path, status, code] of [

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { listen } from '../../../dist/server/process/listen.js';
 import { listenOnFreePort } from '../../support/listen.js';
-import { programIn, startServer } from '../support/program.js';
+import { onTerminal, programIn, startServer } from '../support/program.js';
 
 test('--port accepts the path of a unix socket, even if a killed server has left the socket there', async (t) => {
   const { cwd, run, failure, output } = programIn();
@@ -15,8 +15,7 @@ test('--port accepts the path of a unix socket, even if a killed server has left
   const silent = await startServer(t, { cwd }, '--port', socket, '--db', 'silent.db');
   assert.doesNotMatch(silent.stderr(), /so_/, 'demo keys are not created on a unix socket');
   await silent.stop('SIGTERM');
-  const onTerminal = { NODE_OPTIONS: '--import=data:text/javascript,process.stderr.isTTY=true' };
-  const killed = await startServer(t, { cwd, env: onTerminal }, '--port', socket);
+  const killed = await startServer(t, { cwd, env: onTerminal('stderr') }, '--port', socket);
   const { time, ...listening } = killed.log()[0] ?? {};
   assert.deepEqual(listening, { level: 'info', event: 'listening', socket, db: 'store-orders.db' });
   assert.match(killed.stderr(), /^ {2}free +so_\w{38}\n/m);

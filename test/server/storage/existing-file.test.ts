@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { linkSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { openSqliteDatabase, openSqliteOrderStore } from 'store-orders/sqlite';
+import { openSqliteOrderStore } from 'store-orders/sqlite';
 import { SCHEMAS } from '../../../dist/server/storage/program-parts.js';
 import { sampled } from '../../support/sampled.js';
+import { change } from '../support/change.js';
 import { leaveJournal } from '../support/journal.js';
 import { issueKey, programIn } from '../support/program.js';
 
@@ -36,13 +37,13 @@ const FILES: readonly (readonly [name: string, says: RegExp, make: (file: string
   [
     'a database of another program in WAL mode',
     /: the file is not an order database, because it holds other tables; use a separate file\n$/,
-    (file) => exec(file, 'PRAGMA journal_mode = WAL', 'CREATE TABLE cats (name TEXT)'),
+    (file) => change(file, 'PRAGMA journal_mode = WAL; CREATE TABLE cats (name TEXT)'),
   ],
   ['a file that records a newer version of its order tables', NEWER, (file) => createDatabase(file, newer('orders'))],
   [
     "a file without a write-ahead log that records a newer version of the program's tables",
     NEWER,
-    (file) => createDatabase(file, 'PRAGMA journal_mode = DELETE', newer('program')),
+    (file) => createDatabase(file, `PRAGMA journal_mode = DELETE; ${newer('program')}`),
   ],
   [
     'a file of a version before 0.1.0',
@@ -79,13 +80,13 @@ for (const [index, [name, says, make]] of FILES.entries()) {
 
 test('a migration that fails midway leaves the file unchanged', async () => {
   const { cwd, failure } = programIn();
-  exec(
+  // The id of the application marks the file as an order database.
+  change(
     join(cwd, 'keyless.db'),
-    'CREATE TABLE store_orders_versions (part TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT',
-    `INSERT INTO store_orders_versions VALUES ('orders', ${orders})`,
-    'CREATE TABLE quotas (mine TEXT)',
-    // This marks the file as an order database.
-    'PRAGMA application_id = 0x534f7264',
+    `CREATE TABLE store_orders_versions (part TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT;
+    INSERT INTO store_orders_versions VALUES ('orders', ${orders});
+    CREATE TABLE quotas (mine TEXT);
+    PRAGMA application_id = 0x534f7264`,
   );
   const before = contents(cwd);
   assert.equal(await failure('keys list --db keyless.db'), 'cannot open keyless.db: table quotas already exists');
@@ -106,15 +107,9 @@ test('several processes that migrate the same file together all succeed, and the
   }
 });
 
-async function createDatabase(file: string, ...statements: readonly string[]): Promise<void> {
+async function createDatabase(file: string, sql = ''): Promise<void> {
   await issueKey(dirname(file), 'free', '--db', file);
-  exec(file, ...statements);
-}
-
-function exec(file: string, ...statements: readonly string[]): void {
-  const database = openSqliteDatabase(file);
-  for (const statement of statements) database.exec(statement);
-  database.close();
+  change(file, sql);
 }
 
 /** Returns the bytes of each file in a directory, by file name. */

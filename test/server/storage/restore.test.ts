@@ -16,6 +16,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { openSqliteDatabase } from 'store-orders/sqlite';
 import { temporaryDirectory } from '../../support/temporary-file.js';
+import { change } from '../support/change.js';
 import { journalOf, leaveJournal } from '../support/journal.js';
 import { issueKey, programIn, startServer } from '../support/program.js';
 
@@ -130,9 +131,7 @@ test('db restore refuses an invalid backup, and never replaces a file that is no
   spoil(file('damaged.db'), 4_096, 8_192);
   writeFileSync(file('empty.db'), '');
   writeFileSync(file('text.db'), 'Felis catus, '.repeat(1_000));
-  const foreign = openSqliteDatabase(file('foreign.db'));
-  foreign.exec('CREATE TABLE cats (name TEXT)');
-  foreign.close();
+  change(file('foreign.db'), 'CREATE TABLE cats (name TEXT)');
   const before = contents();
   for (const [backup, db, says] of [
     ['absent.db', 'store-orders.db', /^there is no backup absent\.db$/],

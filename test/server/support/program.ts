@@ -67,6 +67,11 @@ export interface Program {
   misuse(command: Words, input?: RunOptions['input']): Promise<string>;
 }
 
+/** Returns variables that make the program believe that one of its streams is a terminal. */
+export function onTerminal(stream: 'stdout' | 'stderr'): Readonly<Record<string, string>> {
+  return { NODE_OPTIONS: `--import=data:text/javascript,process.${stream}.isTTY=true` };
+}
+
 /** By default, the program runs in a new directory. */
 export function programIn(options: Partial<RunOptions> = {}): Program {
   const cwd = options.cwd ?? temporaryDirectory();
@@ -137,6 +142,8 @@ export interface RunningServer {
   stdout(): string;
   stderr(): string;
   get(apiKey: string): Promise<Response>;
+  /** Returns the page of the metrics. */
+  metrics(): Promise<string>;
   /** Sends the server a signal, and returns its exit code, or the signal that killed it. */
   stop(signal: NodeJS.Signals): Promise<number | NodeJS.Signals | null>;
 }
@@ -186,6 +193,7 @@ export async function startServer(
     stdout: () => printed.stdout,
     stderr: () => printed.stderr,
     get: (apiKey) => fetch(`${url}/store/orders`, { headers: { authorization: `Bearer ${apiKey}` } }),
+    metrics: async () => (await fetch(String(listening()?.metrics))).text(),
     async stop(signal) {
       child.kill(signal);
       const [code, killedBy] = await exited;
