@@ -27,7 +27,8 @@ export function createTableList(pool: PostgresPool, table: OrderTable): NewestLi
   if (revision === undefined) return { list: readUnversioned, noteChange() {} };
   const select = nameStatement(`SELECT (${revision})::text AS revision`);
   return createNewestList({
-    readRevision: async () => String((await pool.query(select)).rows[0]?.['revision']),
+    // Without a value, nothing says that the list is unchanged.
+    readRevision: async () => String((await pool.query(select)).rows[0]?.['revision'] ?? crypto.randomUUID()),
     readPages,
   });
 }

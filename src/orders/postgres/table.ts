@@ -45,7 +45,8 @@ export interface PostgresOrderTable {
   /**
    * SQL that returns one value, which changes whenever an order, as listed, is added, changed or
    * deleted, such as `SELECT changes FROM shop.orders_revision`. With it, the list is read once for
-   * each change and shared by all clients. Without it, the list is read for each client.
+   * each change and shared by all clients. While the value is NULL or missing, the list is read at
+   * most every tenth of a second. Without a `revision`, it is read for each client.
    */
   readonly revision?: string | undefined;
 }
