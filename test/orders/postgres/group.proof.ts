@@ -1,14 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type pg from 'pg';
-import { createMappedOrderStore, createPostgresOrderStore } from 'store-orders/postgres';
+import { createPostgresOrderStore } from 'store-orders/postgres';
 import { missingEngine, startEngine } from '../../support/postgres-server.js';
 import { idsTo } from '../support/ids.js';
 import { listed } from '../support/store-suite.js';
 import { beginTransaction, isWaiting } from './support/transaction.js';
-
-const UNCHANGED =
-  /^Error: order 13: its status did not change; does a trigger or a policy of its table prevent that\?$/;
 
 describe('the statements of the order store in PostgreSQL', { skip: missingEngine }, async () => {
   const engine = await startEngine();
@@ -20,31 +17,6 @@ describe('the statements of the order store in PostgreSQL', { skip: missingEngin
     await store.put(idsTo(count).map((id) => ({ id })));
     return { pool, store };
   }
-
-  test('simultaneous cancels are sent as one statement, and each gets its own outcome', async (t) => {
-    const { pool, store } = await open(10);
-    await store.put([
-      { id: 20, status: 'shipped' },
-      { id: 21, status: 'cancelled' },
-      { id: 22, status: 'on_hold' },
-    ]);
-    const query = t.mock.method(pool, 'query');
-    const ids = [3n, 7n, 20n, 99n, 7n, 21n, 2n ** 63n - 1n, 22n];
-    assert.deepEqual(await Promise.all(ids.map((id) => store.cancel(id))), [
-      'cancelled',
-      'cancelled',
-      'already_shipped',
-      'not_found',
-      'already_cancelled',
-      'already_cancelled',
-      'not_found',
-      'not_pending',
-    ]);
-    assert.equal(query.mock.callCount(), 1);
-    const shipped = await Promise.all([1n, 3n, 1n].map((id) => store.ship(id)));
-    assert.deepEqual(shipped, ['shipped', 'already_cancelled', 'already_shipped']);
-    assert.equal(query.mock.callCount(), 2);
-  });
 
   test('cancels of locked orders wait without a connection, however many are locked, and no other call waits', async () => {
     const { pool, store } = await open(100, { max: 6 });
@@ -61,30 +33,6 @@ describe('the statements of the order store in PostgreSQL', { skip: missingEngin
     await Promise.all(locked);
     assert.deepEqual(outcomes.slice(20), Array(50).fill('already_shipped'));
   });
-
-  for (const [what, body, message] of [
-    ['raises an error for a row', "RAISE 'not this one'", /not this one/],
-    ['leaves a row unchanged', 'RETURN NULL', UNCHANGED],
-  ] as const) {
-    test(`if a trigger on the table ${what}, only the cancel of that row fails`, async () => {
-      const { pool } = await open(0);
-      await pool.query(`CREATE TABLE parcels (no int PRIMARY KEY, state text NOT NULL);
-        INSERT INTO parcels SELECT i, 'new' FROM generate_series(0, 63) AS i;
-        CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
-          $$ BEGIN IF NEW.no = 13 THEN ${body}; END IF; RETURN NEW; END $$;
-        CREATE TRIGGER refuse BEFORE UPDATE ON parcels FOR EACH ROW EXECUTE FUNCTION refuse()`);
-      const columns = { id: 'no', status: 'state' };
-      const store = createMappedOrderStore(pool, { table: 'parcels', columns, statuses: { pending: 'new' } });
-      const outcomes = await Promise.allSettled([...idsTo(64), 1n].map((id) => store.cancel(id)));
-      const [failed, ...others] = outcomes.splice(13, 1);
-      assert.deepEqual(others, []);
-      assert.ok(failed?.status === 'rejected' && message.test(String(failed.reason)), JSON.stringify(failed));
-      assert.deepEqual(outcomes.pop(), { status: 'fulfilled', value: 'already_cancelled' });
-      for (const outcome of outcomes) assert.deepEqual(outcome, { status: 'fulfilled', value: 'cancelled' });
-      const { rows } = await pool.query("SELECT no FROM parcels WHERE state <> 'cancelled'");
-      assert.deepEqual(rows, [{ no: 13 }]);
-    });
-  }
 
   test('if a trigger that runs for one order waits for another transaction, only the cancel of that order waits', async () => {
     const { pool, store } = await open(30);

@@ -40,8 +40,8 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     await migrated?.finally(() => [first, second].map((client) => client.release()));
   });
 
-  test('if the table exists, the store needs no right to create tables or to change its version', async () => {
-    const { pool, store } = await stored({ id: 1 });
+  test('if the table exists, the store needs only the rights to its orders, not to change their version or revision', async () => {
+    const { pool } = await stored({ id: 1 });
     await pool.query('CREATE ROLE clerk LOGIN');
     const { rows } = await pool.query('SELECT current_schema() AS schema');
     await pool.query(`GRANT USAGE ON SCHEMA ${rows[0].schema} TO clerk;
@@ -51,7 +51,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     await clerk.migrate();
     assert.equal(await clerk.cancel(1n), 'cancelled');
     assert.deepEqual(await clerk.put([{ id: 2 }]), { outcome: 'stored', count: 1 });
-    assert.deepEqual(await listed(store), [{ id: 1n }, { id: 2n }]);
+    assert.deepEqual(await listed(clerk), [{ id: 1n }, { id: 2n }]);
   });
 
   test('migrate refuses a table store_orders that another program or a newer version created', async () => {
@@ -153,9 +153,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     for (const id of EDGE_IDS) assert.equal(await store.cancel(id), 'cancelled');
     assert.equal(await store.ship(0n), 'already_cancelled');
     assert.deepEqual(await store.put([{ id: 5 }, { id: 0 }]), { outcome: 'exists', id: 0n });
-    // A pool without `connect` cannot hold a connection, so a long list is read in one piece.
-    await store.put(Array.from({ length: 2_001 }, (_, index) => ({ id: index + 10 })));
-    assert.equal((await listed(store)).length, EDGE_IDS.length + 2_001);
+    assert.equal((await listed(store)).length, EDGE_IDS.length);
     await sql.end();
   });
 });

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { createMappedOrderStore, type PostgresOrderTable } from 'store-orders/postgres';
-import { missingEngine, startEngine } from '../../support/postgres-server.js';
+import { quoteText } from '../../../dist/orders/postgres/table.js';
 import { EDGE_IDS } from '../support/order-arbitrary.js';
 import { listed, textOf } from '../support/store-suite.js';
+import { useWebAssembly } from './support/webassembly.js';
 
 const SHOP: PostgresOrderTable = {
   table: 'shop.Orders "2026"',
@@ -48,19 +49,20 @@ const VALUES: readonly (readonly [field: string, type: string, values: Readonly<
   ['complete', 'text', { no: false }],
 ];
 
-describe('the order store over a table of the embedding program in PostgreSQL', { skip: missingEngine }, async () => {
+describe('the order store over a table of the embedding program in PostgreSQL', () => {
+  const { pool, sent, run } = useWebAssembly();
   // In this time zone a day begins earlier than in UTC, so a date read in local time would be the
   // wrong day.
-  const engine = await startEngine('timezone=Asia/Tokyo');
-  const pool = engine.pool();
-  await pool.query(`CREATE SCHEMA shop;
+  before(() =>
+    run(`SET timezone = 'Asia/Tokyo'; CREATE SCHEMA shop;
     CREATE TYPE shop.state AS ENUM ('new', 'it''s \\ paid', 'sent', 'canceled', 'refunded', 'on hold', 'pending');
     CREATE TABLE ${NAME} (
       "order no" integer PRIMARY KEY, state shop.state, pet smallint, qty numeric, ships timestamp, done boolean,
       note text NOT NULL DEFAULT 'of no concern');
     INSERT INTO ${NAME} ("order no", state, pet, qty, ships, done) VALUES
       (3, 'sent', 7, 2, '2026-02-03 04:05:06.25', true), (-8, 'new', 1, NULL, 'infinity', false),
-      (2, 'it''s \\ paid', NULL, 1, NULL, NULL), (1, 'new', NULL, NULL, NULL, NULL)`);
+      (2, 'it''s \\ paid', NULL, 1, NULL, NULL), (1, 'new', NULL, NULL, NULL, NULL)`),
+  );
   const store = createMappedOrderStore(pool, SHOP);
 
   test('the rows are listed as orders, without the fields that are NULL or out of range', async () => {
@@ -74,7 +76,7 @@ describe('the order store over a table of the embedding program in PostgreSQL', 
   });
 
   test('a cancel reads and writes the statuses of the table', async () => {
-    await pool.query(`INSERT INTO ${NAME} ("order no", state) VALUES
+    await run(`INSERT INTO ${NAME} ("order no", state) VALUES
       (4, 'refunded'), (5, 'on hold'), (6, NULL), (7, 'pending')`);
     for (const [id, outcome, state] of [
       [1n, 'cancelled', 'canceled'],
@@ -90,13 +92,13 @@ describe('the order store over a table of the embedding program in PostgreSQL', 
       [2n ** 31n, 'not_found', undefined],
     ] as const) {
       assert.equal(await store.cancel(id), outcome, `order ${id}`);
-      const { rows } = await pool.query(`SELECT state FROM ${NAME} WHERE "order no"::text = $1`, [`${id}`]);
-      assert.equal(rows[0]?.state, state);
+      const [row] = await run(`SELECT state FROM ${NAME} WHERE "order no" = ${id}`);
+      assert.equal(row?.['state'], state);
     }
   });
 
   test('the mapped table may be an updatable view, and its statuses may be numbers', async () => {
-    await pool.query(`CREATE TABLE parcels (tenant int, number bigint PRIMARY KEY, state smallint NOT NULL);
+    await run(`CREATE TABLE parcels (tenant int, number bigint PRIMARY KEY, state smallint NOT NULL);
       CREATE VIEW own_parcels AS SELECT * FROM parcels WHERE tenant = 1 WITH CHECK OPTION;
       INSERT INTO parcels SELECT 1, id, 0 FROM unnest('{${EDGE_IDS}}'::bigint[]) AS id;
       UPDATE parcels SET tenant = 2 WHERE number = 0`);
@@ -105,10 +107,14 @@ describe('the order store over a table of the embedding program in PostgreSQL', 
       columns: { id: 'number', status: 'state' },
       statuses: { pending: '0', shipped: '1', cancelled: '9' },
     });
-    for (const id of EDGE_IDS) assert.equal(await view.cancel(id), id === 0n ? 'not_found' : 'cancelled');
-    const { rows } = await pool.query('SELECT number::text, state FROM parcels ORDER BY parcels.number');
+    sent.length = 0;
+    assert.deepEqual(await Promise.all([...EDGE_IDS, 1n, -1n].map(view.cancel)), [
+      ...EDGE_IDS.map((id) => (id === 0n ? 'not_found' : 'cancelled')),
+      ...['not_found', 'already_cancelled'],
+    ]);
+    assert.equal(sent.length, 1);
     assert.deepEqual(
-      rows,
+      await run('SELECT number::text, state FROM parcels ORDER BY parcels.number'),
       EDGE_IDS.map((id) => ({ number: `${id}`, state: id === 0n ? 0 : 9 })),
     );
     assert.equal((await listed(view)).length, EDGE_IDS.length - 1);
@@ -116,11 +122,10 @@ describe('the order store over a table of the embedding program in PostgreSQL', 
 
   for (const [field, type, values] of VALUES) {
     test(`lists the ${field} of a column of type ${type}, unless the field cannot have its value`, async () => {
-      await pool.query(`DROP TABLE IF EXISTS mapped;
-        CREATE TABLE mapped (id numeric(20, 1) PRIMARY KEY, status text, value ${type})`);
-      for (const [index, value] of Object.keys(values).entries()) {
-        await pool.query(`INSERT INTO mapped VALUES (${index}, 'x', $1)`, [value]);
-      }
+      const rows = Object.keys(values).map((value, index) => `(${index}, 'x', ${quoteText(value)})`);
+      await run(`DROP TABLE IF EXISTS mapped;
+        CREATE TABLE mapped (id numeric(20, 1) PRIMARY KEY, status text, value ${type});
+        INSERT INTO mapped VALUES ${rows}`);
       const columns = { ...COLUMNS, [field]: 'value' };
       const store = createMappedOrderStore(pool, { table: 'mapped', columns });
       const expected = Object.values(values).map((value, index) => ({
@@ -132,18 +137,19 @@ describe('the order store over a table of the embedding program in PostgreSQL', 
   }
 
   test('a long list of a table with numeric ids is streamed, without the fields that are out of range', async () => {
-    await pool.query(`CREATE TABLE many (id numeric(20, 1) PRIMARY KEY, status text, qty bigint);
+    await run(`CREATE TABLE many (id numeric(20, 1) PRIMARY KEY, status text, qty bigint);
       INSERT INTO many SELECT i, 'x', 9007199254740992 * (-1) ^ i FROM generate_series(1, 2001) AS i`);
     const columns = { ...COLUMNS, quantity: 'qty' };
-    const pages = await createMappedOrderStore(pool, { table: 'many', columns }).list();
-    assert.ok(Symbol.asyncIterator in pages);
+    const lending = { ...pool, connect: async () => ({ ...pool, release() {} }) };
+    const pages = await createMappedOrderStore(lending, { table: 'many', columns }).list();
+    assert.ok(Symbol.asyncIterator in pages && pages.version === undefined, 'it is not read as one text');
     assert.equal(await textOf(pages), JSON.stringify(Array.from({ length: 2_001 }, (_, index) => ({ id: index + 1 }))));
   });
 
   test('a list with an id that is not an int64 fails, because no client could cancel this order', async () => {
-    await pool.query('CREATE TABLE broken (id numeric PRIMARY KEY, status text)');
+    await run('CREATE TABLE broken (id numeric PRIMARY KEY, status text)');
     for (const id of ['1.4', '9223372036854775808', 'NaN']) {
-      await pool.query(`TRUNCATE broken; INSERT INTO broken VALUES (1, 'x'), ('${id}', 'x')`);
+      await run(`TRUNCATE broken; INSERT INTO broken VALUES (1, 'x'), ('${id}', 'x')`);
       const store = createMappedOrderStore(pool, { table: 'broken', columns: COLUMNS });
       await assert.rejects(async () => store.list(), new RegExp(`bigint.*${id}|${id}.*bigint`));
     }
