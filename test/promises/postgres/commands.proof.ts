@@ -74,12 +74,6 @@ describe('the program with a PostgreSQL database', { skip: missingEngine }, asyn
     );
   });
 
-  test('several processes that start together on an empty database create the tables only once', async () => {
-    const { output } = await newDatabase();
-    await Promise.all(Array.from({ length: 4 }, () => output('keys create --plan free')));
-    assert.equal((await output('keys list')).split('\n').length, 6, 'a head, four keys and the end');
-  });
-
   test('a command that needs existing orders or keys refuses a PostgreSQL database without the tables of the program', async () => {
     const { failure, url } = await newDatabase();
     for (const command of ['orders export', 'keys list', 'keys revoke key_a']) {

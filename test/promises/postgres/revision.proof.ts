@@ -156,18 +156,6 @@ describe('the revision of the orders in PostgreSQL', { skip: missingEngine }, as
     assert.equal((await listed(store)).length, committed);
   });
 
-  test('needs no right but those to the orders', async (t) => {
-    const { pool, schema, later, versionOf } = await open(t);
-    await pool.query(`CREATE ROLE teller; GRANT USAGE ON SCHEMA ${schema} TO teller;
-      GRANT SELECT, INSERT ON store_orders TO teller`);
-    const teller = createPostgresOrderStore(engine.pool({ options: `${pool.options.options} -c role=teller` }));
-    const before = await versionOf();
-    await teller.put([{ id: 3 }]);
-    later();
-    assert.notEqual(await versionOf(), before);
-    assert.equal((await listed(teller)).length, 3);
-  });
-
   test('is another one after each run of a script that seeds the random numbers', async (t) => {
     const { pool, store, later, versionOf } = await open(t);
     const versions: unknown[] = [];
