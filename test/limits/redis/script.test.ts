@@ -53,14 +53,17 @@ for (const [what, damage] of Object.entries(DAMAGE)) {
   });
 }
 
+/** Returns a record as JSON, as redis-cli shows it. */
+const unpack = async (name: string) =>
+  String(await client.eval("return cjson.encode(cmsgpack.unpack(redis.call('GET', KEYS[1])))", 1, name));
+
 test('a record can be read with redis-cli', {
   skip,
 }, async () => {
   const limiter = open();
-  const script = "return cjson.encode(cmsgpack.unpack(redis.call('GET', KEYS[1])))";
   const read = async () => {
     const [name = ''] = await client.keys('*');
-    return JSON.parse(`${await client.eval(script, 1, name)}`.replace(/\d{13}/g, '"an instant"'));
+    return JSON.parse((await unpack(name)).replace(/\d{13}/g, '"an instant"'));
   };
   const windows = ['minute 60000 interval', 2, 'an instant', 'day 86400000 interval', 2, 'an instant'];
   for (let n = 0; n < 2; n++) await limiter.take('key', PLAN);
@@ -74,8 +77,6 @@ test('a record can be read with redis-cli', {
 
 test('records are those that this version has stored, and a limiter reads them', { skip }, async () => {
   const stored = JSON.parse(readFileSync(new URL(`${VERSION}-redis.json`, FORMATS), 'utf8'));
-  const unpack = async (name: string) =>
-    JSON.parse(`${await client.eval("return cjson.encode(cmsgpack.unpack(redis.call('GET', KEYS[1])))", 1, name)}`);
   const written = await writeRecords(client);
   for (const [key, requests] of Object.entries(REQUESTS)) {
     const { name, bytes } = stored[key];
