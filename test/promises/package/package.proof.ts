@@ -53,22 +53,6 @@ test('without the PostgreSQL driver, the program prints one sentence that tells 
   assert.deepEqual([status, stderr], [1, says]);
 });
 
-test('the order service of the installed package, mounted on node:http, passes all audits of store-orders/testing', () => {
-  const script = `
-    import { createServer } from 'node:http';
-    import { nodeHandler } from 'store-orders/handler';
-    import { createTestService, serviceAudits } from 'store-orders/testing';
-    const shop = createTestService();
-    const server = createServer(nodeHandler(shop.service)).listen(0, '127.0.0.1', async () => {
-      const audits = serviceAudits({ ...shop, fetch, url: 'http://127.0.0.1:' + server.address().port + '/v1' });
-      for (const { run } of audits) await run();
-      console.log(audits.length);
-      process.exit();
-    });`;
-  const passed = run(process.execPath, ['--input-type=module', '-e', script], join(folder, 'module'));
-  assert.ok(Number(passed) > 30);
-});
-
 /** Compiles an import of every subpath in a project of this module type, without skipLibCheck. */
 function compileImports(kind: (typeof kinds)[number], compiler: string, typeRoots: string): void {
   const uses = subpaths.map((path, index) => `import * as part${index} from '${path}';\nvoid part${index};`);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { before, test } from 'node:test';
 import { createProject, outerEnvironment, packInto } from '../../support/outer-environment.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 
@@ -28,22 +28,34 @@ const AUDITS = `
   console.log('passed');
   process.exit();`;
 
-for (const [name, command, ...parameters] of [
-  ['Bun', 'bun'],
-  ['Deno', 'deno', 'run', '--allow-all'],
-] as const) {
+const RUNTIMES: Readonly<Record<string, readonly [command: string, ...parameters: string[]]>> = {
+  'Node.js': [process.execPath],
+  Bun: ['bun'],
+  Deno: ['deno', 'run', '--allow-all'],
+};
+
+let cwd: string;
+
+before(() => {
+  const folder = temporaryDirectory();
+  cwd = join(folder, 'project');
+  createProject(cwd, 'module', packInto(folder));
+  writeFileSync(join(cwd, 'audits.js'), AUDITS);
+});
+
+for (const [name, [command, ...parameters]] of Object.entries(RUNTIMES)) {
   const isMissing = spawnSync(command, ['--version']).error !== undefined;
   const skip = isMissing && `${command} is not in the PATH: npm install --global ${command}`;
-  test(`in ${name}, the library passes the audits, and the program says that it needs Node.js`, { skip }, () => {
-    const folder = temporaryDirectory();
-    const cwd = join(folder, 'project');
-    createProject(cwd, 'module', packInto(folder));
-    writeFileSync(join(cwd, 'audits.js'), AUDITS);
-    const run = (...rest: readonly string[]) =>
-      spawnSync(command, [...parameters, ...rest], { cwd, env: outerEnvironment(), encoding: 'utf8' });
-    const audits = run('audits.js');
-    assert.deepEqual([audits.status, audits.stdout], [0, 'passed\n'], audits.stderr);
+  const run = (...rest: readonly string[]) =>
+    spawnSync(command, [...parameters, ...rest], { cwd, env: outerEnvironment(), encoding: 'utf8' });
 
+  test(`the library of the installed package passes the audits in ${name}`, { skip }, () => {
+    const { status, stdout, stderr } = run('audits.js');
+    assert.deepEqual([status, stdout], [0, 'passed\n'], stderr);
+  });
+
+  if (name === 'Node.js') continue;
+  test(`in ${name}, the program says that it needs Node.js`, { skip }, () => {
     const program = 'node_modules/store-orders/dist/server/main.js';
     for (const words of [
       ['serve', '--db', ':memory:', '--port', '0'],
