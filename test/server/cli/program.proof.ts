@@ -32,7 +32,6 @@ test('if the arguments are wrong, the program prints one sentence, exits 2 and c
     ['--db x keys list', 'the options come after the command; write "store-orders keys ..." first'],
     ['--plan pro keys create', 'the options come after the command; write "store-orders keys ..." first'],
     ['--db keys --prot 80', 'the options come after the command; write "store-orders keys ..." first'],
-    ['--port 80 --port=81', '--port is given twice; run "store-orders serve --help"'],
     ['frobnicate', 'unknown command "frobnicate"; run "store-orders --help"'],
     ['redis://:secret@host', 'unknown command; run "store-orders --help"'],
     ['orders', 'missing command after "orders"; expected one of import, list, export, show, cancel, ship'],
