@@ -11,69 +11,6 @@ test('a warning of Node.js is printed, unless it says that a feature is experime
   assert.match(stderr, /^\(node:\d+\) Warning: good\n\(Use [^\n]+\)\n$/);
 });
 
-const FOR = '--for: expected a time up to 365d, such as 90s, 10m, 2h or 7d';
-const COUNT = 'expected a whole number from 1 to 1000000000';
-const STATUSES = '--statuses: expected lower-case words separated by commas, such as returned,on_hold';
-
-test('if the arguments are wrong, the program prints one sentence, exits 2 and creates no database', async () => {
-  const { misuse, cwd } = programIn();
-  const rows: readonly (readonly [args: string | readonly string[], says: string])[] = [
-    ['ordrs', 'unknown command "ordrs"; did you mean "store-orders orders"?'],
-    ['list', 'unknown command "list"; did you mean "store-orders orders list"?'],
-    // One letter away from "list", and two from "lift".
-    ['lists', 'unknown command "lists"; did you mean "store-orders orders list"?'],
-    ['ba', 'unknown command "ba"; did you mean "store-orders ban"?'],
-    ['dbs', 'unknown command "dbs"; did you mean "store-orders db"?'],
-    ['dd', 'unknown command "dd"; did you mean "store-orders db"?'],
-    ['zz', 'unknown command "zz"; run "store-orders --help"'],
-    ['banner', 'unknown command "banner"; run "store-orders --help"'],
-    ['start', 'unknown command "start"; did you mean "store-orders serve"?'],
-    ['run', 'unknown command "run"; did you mean "store-orders serve"?'],
-    ['--db x keys list', 'the options come after the command; write "store-orders keys ..." first'],
-    ['--plan pro keys create', 'the options come after the command; write "store-orders keys ..." first'],
-    ['--db keys --prot 80', 'the options come after the command; write "store-orders keys ..." first'],
-    ['frobnicate', 'unknown command "frobnicate"; run "store-orders --help"'],
-    ['redis://:secret@host', 'unknown command; run "store-orders --help"'],
-    ['orders', 'missing command after "orders"; expected one of import, list, export, show, cancel, ship'],
-    ['config', 'missing command after "config"; expected print'],
-    ['keys delete x', 'unknown command "keys delete"; run "store-orders keys --help"'],
-    ['keys --name list create', 'the options come after the command; write "store-orders keys create ..." first'],
-    ['keys --db x list', 'the options come after the command; write "store-orders keys list ..." first'],
-    ['help orders exprt', 'unknown command "orders exprt"; did you mean "store-orders orders export"?'],
-    ['orders show', 'missing ORDER_ID; run "store-orders orders show --help"'],
-    ['orders show 1 2', 'unexpected argument "2"; run "store-orders orders show --help"'],
-    ['orders show 01', 'ORDER_ID: expected a decimal int64, such as 7, not "01"'],
-    ['orders show -1', 'unknown option -1; write a negative number at the end, after --'],
-    ['keys list --constructor', 'unknown option --constructor; run "store-orders keys list --help"'],
-    ['--prot 80', 'unknown option --prot; did you mean --port?'],
-    ['keys list --database_url x', 'unknown option --database_url; did you mean --database-url?'],
-    ['keys revoke key_a so_secret', 'unexpected argument; run "store-orders keys revoke --help"'],
-    ['keys create', 'missing required option --plan PLAN; run "store-orders keys create --help"'],
-    ['keys create --plan gold', '--plan: expected the plan free, pro, business or enterprise, not "gold"'],
-    [
-      'keys create --plan enterprise',
-      '--plan: the plan enterprise has no default quotas; set a quota per minute, per day or both',
-    ],
-    [
-      'keys create --plan free --per-day 5',
-      '--plan: the plan free has fixed quotas; only the plan enterprise can have other quotas',
-    ],
-    ['keys create --plan enterprise --per-day 0', `--per-day: ${COUNT}, not "0"`],
-    ['keys create --plan enterprise --per-minute 9999999999', `--per-minute: ${COUNT}, not "9999999999"`],
-    ['quota list --limit 0', `--limit: ${COUNT}, not "0"`],
-    ['ban set key_a', 'missing required option --for TIME; run "store-orders ban set --help"'],
-    ...['10', '0m', '1.5h', 'm', '-1s', '366d', '1w'].map(
-      (time) => [`ban set key_a --for=${time}`, `${FOR}, not "${time}"`] as const,
-    ),
-    ...['', 'on hold', 'returned,', 'Returned'].map(
-      (list) => [['orders', 'import', '-', '--statuses', list], `${STATUSES}, not "${list}"`] as const,
-    ),
-    ['orders import - --format xml', '--format: expected json or csv, not "xml"'],
-  ];
-  for (const [args, says] of rows) assert.equal(await misuse(args), says);
-  assert.deepEqual(readdirSync(cwd), []);
-});
-
 test('a command that cannot use the database that --db names prints a message and creates nothing', async () => {
   const { failure, misuse, cwd } = programIn();
   for (const command of [
