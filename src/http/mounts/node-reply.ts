@@ -27,35 +27,43 @@ interface NodeResponse extends NodeJS.WritableStream {
 /** Node's own HTTP/1 response on a real connection. */
 type SocketResponse = ServerResponse & { readonly socket: Socket };
 
-/**
- * Sends a reply. Headers that the host has set are kept. The head is sent in one array, with three
- * exceptions: HTTP/2, emulations of node:http, which misread an array, and middleware that has
- * replaced functions of the response, as on-headers before 1.1 does.
- */
+/** Sends a reply. Headers that the host has set are kept. */
 export function send(response: NodeResponse, reply: Reply): void | Promise<void> {
-  const { status, body, isAddressOverLimit } = reply;
   if (isOver(response)) {
-    endUnread(body);
+    endUnread(reply.body);
     return;
   }
   const headers = withVary(reply.headers, response.getHeader('Vary'));
-  if (isAddressOverLimit && isConnected(response)) stopReading(response.socket);
+  if (!isConnected(response)) return sendByMethods(response, reply, headers);
+  if (reply.isAddressOverLimit) stopReading(response.socket);
   const isReplaced = Object.hasOwn(response, 'writeHead') || Object.hasOwn(response, 'end');
-  const isDirect = isConnected(response) && !isReplaced;
-  if (isDirect) response.writeHead(status, headers);
-  else {
-    forEachField(headers, (name, value) => void response.setHeader(name, value));
-    response.writeHead(status);
-  }
+  return isReplaced ? sendByMethods(response, reply, headers) : sendToSocket(response, reply, headers);
+}
+
+function sendToSocket(response: SocketResponse, { status, body }: Reply, headers: string[]): void | Promise<void> {
+  response.writeHead(status, headers);
   if (isPieces(body)) return sendInTurns(response, body);
-  if (isDirect && typeof body === 'string') {
+  if (typeof body === 'string') {
     // With `end(body)`, or without the cork, Node.js would append an empty chunk and call `writev`,
     // and the whole request would take a tenth longer.
     response.socket.cork();
     response.write(body, 'latin1');
     response.socket.uncork();
     response.end();
-  } else response.end(body, 'latin1');
+  } else response.end(body);
+  cutIfStalled(response);
+}
+
+/**
+ * Sends a reply without an array of headers: over HTTP/2, to an emulation of node:http, which would
+ * misread it, or through middleware that has replaced functions of the response, as on-headers
+ * before 1.1 does.
+ */
+function sendByMethods(response: NodeResponse, { status, body }: Reply, headers: string[]): void | Promise<void> {
+  forEachField(headers, (name, value) => void response.setHeader(name, value));
+  response.writeHead(status);
+  if (isPieces(body)) return sendInTurns(response, body);
+  response.end(body, 'latin1');
   cutIfStalled(response);
 }
 
