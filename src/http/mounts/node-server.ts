@@ -42,6 +42,7 @@ export function attachTo<S extends Server>(
     handleEvents(socket);
     respondAndClose(socket, () => service.respond(request, () => clientAddress(request)));
   });
+  // Node.js reports each error of a connection to its server, with nothing but the socket.
   const closing = new WeakSet<Duplex>();
   server.on('clientError', (error: ClientError, socket) => {
     if (!closing.has(socket)) {
