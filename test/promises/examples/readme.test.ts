@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { planTable } from '../../../dist/limits/plan-table.js';
-import { root } from '../../support/root.js';
+import { filesOf, root } from '../../support/root.js';
 
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
 const blocks = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code = '']) => code);
@@ -15,11 +15,6 @@ const blocks = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code = ''])
 mkdirSync(join(root, '.cache'), { recursive: true });
 const folder = mkdtempSync(join(root, '.cache/readme-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
-
-/** Returns the paths of all files below a folder of the project. */
-function filesOf(folder: string): readonly string[] {
-  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((file) => join(folder, file));
-}
 
 function start(name: string, code: string) {
   const file = join(folder, name);

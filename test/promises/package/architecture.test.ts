@@ -1,20 +1,11 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { test } from 'node:test';
 import { SETTING_NAMES } from '../../../dist/server/config/settings.js';
-import { root } from '../../support/root.js';
+import { filesOf, root } from '../../support/root.js';
 
 const MOST_FILES = 15;
-
-/** Returns the paths of all files below a folder, relative to the root of the project. */
-function filesOf(folder: string): readonly string[] {
-  return readdirSync(`${root}/${folder}`, { withFileTypes: true }).flatMap((entry) => {
-    const path = `${folder}/${entry.name}`;
-    if (entry.isFile()) return [path];
-    return entry.name === 'node_modules' || entry.name === 'generated' ? [] : filesOf(path);
-  });
-}
 
 const files = ['src', 'test', 'bench'].flatMap(filesOf);
 /** The files that each TypeScript file imports, including imports of types. */

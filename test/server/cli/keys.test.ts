@@ -66,9 +66,9 @@ test('the keys commands refuse an unknown or revoked key; the commands that they
   await output(`keys revoke ${id} --db m.db`);
   assert.equal(await failure(`keys rotate ${id} --db m.db`), `${id} is already revoked`);
   assert.equal(await output('quota list --db m.db'), 'no key has used any of its quotas\n');
-  for (const command of ['rotate key_absent', 'revoke key_absent', 'set-plan key_absent --plan free']) {
+  for (const command of ['keys rotate', 'keys revoke', 'keys set-plan --plan free', 'quota show', 'ban lift']) {
     assert.equal(
-      await failure(`keys ${command} --db m.db`),
+      await failure(`${command} key_absent --db m.db`),
       'the key key_absent does not exist; run "store-orders keys list --db m.db"',
     );
   }

@@ -14,12 +14,7 @@ function startPrimary(t: TestContext, env: Readonly<Record<string, string>> = {}
   let printed = '';
   child.stdout.setEncoding('utf8').on('data', (text) => (printed += text));
   const exited = once(child, 'exit');
-  const lines = () =>
-    printed
-      .trimEnd()
-      .split('\n')
-      .filter(Boolean)
-      .map((line) => JSON.parse(line));
+  const lines = () => (printed.match(/.+(?=\n)/g) ?? []).map((line) => JSON.parse(line));
   return {
     child,
     /** Returns the events so far, with the numbers of workers. */

@@ -170,11 +170,7 @@ export async function startServer(
     await exited;
     clearTimeout(late);
   });
-  const log = () =>
-    printed.stdout
-      .split('\n')
-      .slice(0, -1)
-      .map((line) => JSON.parse(line));
+  const log = () => (printed.stdout.match(/.+(?=\n)/g) ?? []).map((line) => JSON.parse(line));
   const listening = () => log().find(({ event }) => event === 'listening');
   await until(() => {
     const ended = child.exitCode ?? child.signalCode;
