@@ -11,7 +11,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { openSqliteDatabase } from 'store-orders/sqlite';
 import { listenOnFreePort } from '../support/listen.js';
 import { checkSnapshot } from '../support/snapshot.js';
-import { temporaryDirectory } from '../support/temporary-file.js';
 import { until } from '../support/until.js';
 import { change } from './support/change.js';
 import { issueKey, onTerminal, programIn, type RunningServer, startServer } from './support/program.js';
@@ -40,8 +39,8 @@ test('the first run prints curl commands that list and cancel orders, and keys f
 });
 
 test('--no-sample creates an empty database, :memory: creates no file, and an existing file gets no sample orders', async (t) => {
-  const cwd = temporaryDirectory();
-  const empty = await startServer(t, { cwd }, '--no-sample', '--db', 'empty.db', '--log', 'events');
+  const empty = await startServer(t, {}, '--no-sample', '--db', 'empty.db', '--log', 'events');
+  const { cwd } = empty;
   const { key } = await issueKey(cwd, 'free', '--db', 'empty.db');
   assert.equal(await (await empty.get(key)).text(), '[]');
   assert.equal(
@@ -69,8 +68,7 @@ test('--no-sample creates an empty database, :memory: creates no file, and an ex
 test('the server listens on IPv6, and the printed curl line reaches it', async (t) => {
   const addresses = Object.values(networkInterfaces()).flatMap((all) => all?.map(({ address }) => address));
   if (!addresses.includes('::1')) return t.skip('this machine has no IPv6 address ::1');
-  const options = { cwd: temporaryDirectory(), env: onTerminal('stderr') };
-  const server = await startServer(t, options, '--db', ':memory:', '--host', '::');
+  const server = await startServer(t, { env: onTerminal('stderr') }, '--db', ':memory:', '--host', '::');
   assert.match(server.url, /^http:\/\/\[::\]:\d+\/v1$/);
   const [, key = '', url = ''] =
     /Bearer (so_\w{38})" "(http:\/\/\[::1\]:\d+\/v1\/store\/orders)"/.exec(server.stderr()) ?? [];
@@ -78,7 +76,7 @@ test('the server listens on IPv6, and the printed curl line reaches it', async (
 });
 
 test('the server keeps serving when its log is no longer read', async (t) => {
-  const server = await startServer(t, { cwd: temporaryDirectory() });
+  const server = await startServer(t);
   server.child.stdout?.destroy();
   for (let i = 0; i < 3; i++) {
     assert.equal((await fetch(`${server.url}/store/orders`)).status, 401);
@@ -131,9 +129,8 @@ test('a server with unreadable saved quotas does not start, and keeps its databa
 });
 
 test('the log has one JSON object for each request', async (t) => {
-  const cwd = temporaryDirectory();
-  const server = await startServer(t, { cwd });
-  const { key, id: keyId } = await issueKey(cwd, 'free');
+  const server = await startServer(t);
+  const { key, id: keyId } = await issueKey(server.cwd, 'free');
   const path = '/v1/store/orders/9007199254740993';
   const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
   const headers = { authorization: `Bearer ${key}`, 'X-Request-Id': 'from-client', traceparent };
@@ -149,7 +146,7 @@ test('the log has one JSON object for each request', async (t) => {
 
 test('--public-url is the address in the greeting, the OpenAPI document and the documentation page', async (t) => {
   const publicUrl = 'https://shop.example/shop';
-  const server = await startServer(t, { cwd: temporaryDirectory() }, '--public-url', publicUrl);
+  const server = await startServer(t, {}, '--public-url', publicUrl);
   const greeting = server.stderr();
   assert.match(greeting, /^ {2}curl .* "https:\/\/shop\.example\/shop\/v1\/store\/orders"$/m);
   assert.match(greeting, /^Documentation: https:\/\/shop\.example\/shop\/docs$/m);
@@ -161,7 +158,7 @@ test('--public-url is the address in the greeting, the OpenAPI document and the 
 test('requests without a valid key are limited separately for each client address that the trusted proxy reports, under the base path and with CORS', async (t) => {
   const origin = 'https://a.example';
   const options = ['--address-per-minute', '2', '--trust-proxy', '1', '--base-path', '/shop', '--cors-origin', origin];
-  const server = await startServer(t, { cwd: temporaryDirectory() }, ...options);
+  const server = await startServer(t, {}, ...options);
   const [key = ''] = server.stderr().match(/so_\w{38}(?=\n)/) ?? [];
   assert.equal((await server.get(key)).status, 200);
   const statusFor = async (address: string) => {
@@ -178,10 +175,9 @@ test('requests without a valid key are limited separately for each client addres
 });
 
 test('on SIGTERM the server finishes the request in flight, closes the connection and exits with 0', async (t) => {
-  const cwd = temporaryDirectory();
-  const server = await startServer(t, { cwd });
-  const { key } = await issueKey(cwd, 'free');
-  const database = openSqliteDatabase(join(cwd, 'store-orders.db'));
+  const server = await startServer(t);
+  const { key } = await issueKey(server.cwd, 'free');
+  const database = openSqliteDatabase(join(server.cwd, 'store-orders.db'));
   t.after(() => database.close());
   database.exec('BEGIN IMMEDIATE');
   const answer = text(
@@ -198,7 +194,7 @@ test('on SIGTERM the server finishes the request in flight, closes the connectio
 });
 
 test('a second signal ends the server immediately, unless the signal comes right after the first one', async (t) => {
-  const server = await startServer(t, { cwd: temporaryDirectory() }, '--db', ':memory:', '--no-sample');
+  const server = await startServer(t, {}, '--db', ':memory:', '--no-sample');
   assert.equal(server.stderr(), ':memory: has no API keys.\n');
   // A server that stops waits several seconds for the rest of this request.
   const begun = await begin(server, 'GET / HTTP/1.1\r\n');

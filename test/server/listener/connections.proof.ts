@@ -2,16 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { attack } from '../../promises/attacks/support/under-attack.js';
-import { temporaryDirectory } from '../../support/temporary-file.js';
 import { until } from '../../support/until.js';
 import { issueKey, startServer } from '../support/program.js';
 import { type Client, connectFrom, KEYED, KEYLESS } from './support/client.js';
 
 test('if file descriptors run short, the server closes the oldest connections without a valid key, and serves customers', async (t) => {
-  const cwd = temporaryDirectory();
-  const options = { cwd, under: ['sh', '-c', 'ulimit -n 160; exec "$0" "$@"'] };
-  const server = await startServer(t, options, '--no-sample', '--max-connections-per-address', '0');
-  const { key } = await issueKey(cwd, 'business');
+  const under = ['sh', '-c', 'ulimit -n 160; exec "$0" "$@"'];
+  const server = await startServer(t, { under }, '--no-sample', '--max-connections-per-address', '0');
+  const { key } = await issueKey(server.cwd, 'business');
   const port = Number(new URL(server.url).port);
   const keyed = KEYED.replace('ours', key);
   const customer = await connectFrom(port);
@@ -36,16 +34,15 @@ test('if file descriptors run short, the server closes the oldest connections wi
 
 test('STORE_ORDERS_MAX_CONNECTIONS_PER_ADDRESS limits the connections of an address', async (t) => {
   const env = { STORE_ORDERS_MAX_CONNECTIONS_PER_ADDRESS: '2' };
-  const server = await startServer(t, { cwd: temporaryDirectory(), env }, '--no-sample');
+  const server = await startServer(t, { env }, '--no-sample');
   const port = Number(new URL(server.url).port);
   const clients = await Promise.all(Array.from({ length: 5 }, () => connectFrom(port)));
   await until(() => clients.filter((client) => client.isClosed()).length === 3);
 });
 
 test('beside 1,500 new connections a second from its own address, a customer that hesitates for 300 ms is served', async (t) => {
-  const cwd = temporaryDirectory();
-  const server = await startServer(t, { cwd }, '--no-sample', '--log', 'events');
-  const { key } = await issueKey(cwd, 'business');
+  const server = await startServer(t, {}, '--no-sample', '--log', 'events');
+  const { key } = await issueKey(server.cwd, 'business');
   const url = new URL(server.url);
   const attacking = attack('newcomers', url, 8, 1_500, '127.0.0.1');
   const strangers = await connectFrom(Number(url.port));

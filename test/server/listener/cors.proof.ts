@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { type TestContext, test } from 'node:test';
 import { listenOnFreePort } from '../../support/listen.js';
-import { temporaryDirectory } from '../../support/temporary-file.js';
 import { launch, withoutBrowser } from '../docs/support/browser.js';
 import { DESKTOP } from '../docs/support/opened-page.js';
 import { issueKey, startServer } from '../support/program.js';
@@ -40,8 +39,7 @@ test('a page can list and cancel orders, and read the limit fields, Retry-After 
   skip: withoutBrowser,
 }, async (t) => {
   const { origin, ask } = await openPage(t);
-  const cwd = temporaryDirectory();
-  const { url } = await startServer(t, { cwd }, '--cors-origin', origin);
+  const { url, cwd } = await startServer(t, {}, '--cors-origin', origin);
   const { key } = await issueKey(cwd, 'enterprise', '--per-minute', '3');
   const headers = { Authorization: `Bearer ${key}`, 'X-Request-Id': 'from-the-page' };
   const list = await ask(`${url}/store/orders`, { headers });
@@ -60,7 +58,7 @@ test('a page can list and cancel orders, and read the limit fields, Retry-After 
     if (status === 429) assert.match(fields['retry-after'] ?? '', /^[1-9][0-9]?$/);
   }
 
-  const other = await startServer(t, { cwd: temporaryDirectory() }, '--cors-origin', 'https://shop.example');
+  const other = await startServer(t, {}, '--cors-origin', 'https://shop.example');
   for (const method of ['GET', 'DELETE']) {
     assert.deepEqual(await ask(`${other.url}/store/orders/1`, { method, headers }), { error: 'TypeError' });
   }

@@ -17,15 +17,13 @@ import { open, readText } from '../../http/support/raw-socket.js';
 import { onReplies } from '../../http/support/replies.js';
 import { listenOnFreePort } from '../../support/listen.js';
 import { checkSnapshot } from '../../support/snapshot.js';
-import { temporaryDirectory } from '../../support/temporary-file.js';
 import { createDeferred, until } from '../../support/until.js';
 import { issueKey, startServer } from '../support/program.js';
 
 test('/metrics on its own port counts replies and commits, in the text format of Prometheus, and reports the mode `local` if Redis cannot be reached', async (t) => {
-  const cwd = temporaryDirectory();
-  const options = { cwd, env: { REDIS_URL: 'redis://127.0.0.1:1' } };
-  const server = await startServer(t, options, '--metrics-port', '0', '--log', 'events');
-  const { key } = await issueKey(cwd, 'enterprise', '--per-minute', '3');
+  const env = { REDIS_URL: 'redis://127.0.0.1:1' };
+  const server = await startServer(t, { env }, '--metrics-port', '0', '--log', 'events');
+  const { key } = await issueKey(server.cwd, 'enterprise', '--per-minute', '3');
   const headers = { authorization: `Bearer ${key}` };
   for (const [method, path, status] of [
     ['GET', '/store/orders', 200],
@@ -62,7 +60,7 @@ test('/metrics on its own port counts replies and commits, in the text format of
 });
 
 test('with metrics and the default log, each reply is counted and logged', async (t) => {
-  const server = await startServer(t, { cwd: temporaryDirectory() }, '--metrics-port', '0');
+  const server = await startServer(t, {}, '--metrics-port', '0');
   await fetch(`${server.url}/store/orders`);
   await until(() => server.log().some(({ event, status }) => event === 'request' && status === 401));
   assert.ok(

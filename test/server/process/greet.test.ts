@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isLoopback } from '../../../dist/server/listener/base-url.js';
-import { temporaryDirectory } from '../../support/temporary-file.js';
 import { startServer } from '../support/program.js';
 
 test('no demo keys are created if other machines can reach the server', async (t) => {
-  const server = await startServer(t, { cwd: temporaryDirectory() }, '--host', '0.0.0.0');
+  const server = await startServer(t, {}, '--host', '0.0.0.0');
   assert.equal(
     server.stderr(),
     'Created store-orders.db with 10 sample orders.\n' +

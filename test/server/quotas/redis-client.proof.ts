@@ -36,11 +36,11 @@ async function quotasOf(server: RunningServer): Promise<unknown> {
 test('while Redis is down, a server starts and counts by itself, and a command prints the reason; once Redis is up, the server counts in Redis', {
   skip,
 }, async (t) => {
-  const cwd = temporaryDirectory();
   const port = await freePort();
   const redisUrl = `redis://${HOST}:${port}`;
   const env = { REDIS_URL: redisUrl };
-  const server = await startServer(t, { cwd, env });
+  const server = await startServer(t, { env });
+  const { cwd } = server;
   assert.equal(await quotasOf(server), 'degraded');
   const { time, ...lost } = server.log()[0] ?? {};
   const error = `connect ECONNREFUSED ${HOST}:${port}`;

@@ -150,8 +150,7 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
 
   test('a server exits at SIGTERM although its database has stopped responding', async (t) => {
     const url = await createDatabase(engine);
-    const options = { cwd: temporaryDirectory(), env: { DATABASE_URL: url } };
-    const server = await startServer(t, options, '--redis-url', 'redis://127.0.0.1:1');
+    const server = await startServer(t, { env: { DATABASE_URL: url } }, '--redis-url', 'redis://127.0.0.1:1');
     const advice = 'has no API keys. Create one: store-orders keys create --plan free\n';
     assert.equal(server.stderr(), `${server.log().at(-1)?.['db']} ${advice}`);
     assert.equal((await fetch(new URL('/readyz', server.url))).status, 200);

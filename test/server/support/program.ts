@@ -133,6 +133,7 @@ export async function issueKey(cwd: string, ...plan: readonly string[]): Promise
 }
 
 export interface RunningServer {
+  readonly cwd: string;
   readonly url: string;
   readonly child: ChildProcess;
   /** Returns the lines of the server's log so far. */
@@ -151,14 +152,14 @@ export interface RunningServer {
 /** How long a server may take to start on a machine whose cores are all busy. */
 const START_MS = 60_000;
 
-/** Starts the server on a free port and waits until it listens. */
+/** Starts the server on a free port and waits until it listens. By default, it runs in a new directory. */
 export async function startServer(
   t: { after(stop: () => unknown): void },
-  options: RunOptions,
+  { cwd = temporaryDirectory(), ...options }: Partial<RunOptions> = {},
   ...args: string[]
 ): Promise<RunningServer> {
   const port = args.includes('--port') ? [] : ['--port', '0'];
-  const child = spawnProgram(['serve', ...port, ...args], options);
+  const child = spawnProgram(['serve', ...port, ...args], { ...options, cwd });
   const exited = once(child, 'exit');
   const printed = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {
@@ -179,6 +180,7 @@ export async function startServer(
   }, START_MS);
   const url = String(listening()?.url);
   return {
+    cwd,
     url,
     child,
     log,
