@@ -9,14 +9,24 @@ import { textOf } from '../../orders/support/store-suite.js';
 import { root } from '../../support/root.js';
 import { temporaryFile } from '../../support/temporary-file.js';
 
-function watchThreads(t: TestContext, onStart: (thread: Worker) => void): void {
-  process.on('worker', onStart);
-  t.after(() => process.off('worker', onStart));
+/** Opens a store over a new file, and closes it after the test. `threads` are those that it has started. */
+function opened(t: TestContext, onStart: (thread: Worker) => void = () => {}) {
+  const threads: Worker[] = [];
+  const noteThread = (thread: Worker) => {
+    threads.push(thread);
+    onStart(thread);
+  };
+  process.on('worker', noteThread);
+  t.after(() => process.off('worker', noteThread));
+  const file = temporaryFile();
+  const store = openSqliteOrderStore(file);
+  t.after(() => store.close());
+  return { file, store, threads };
 }
 
 test('close ends one thread after the other, so that the last one removes the write-ahead log; then every call is rejected', async (t) => {
   const events: string[] = [];
-  watchThreads(t, (thread) => {
+  const { store } = opened(t, (thread) => {
     const send = thread.postMessage.bind(thread);
     thread.postMessage = (message) => {
       if (message === 'close') events.push('close');
@@ -24,7 +34,6 @@ test('close ends one thread after the other, so that the last one removes the wr
     };
     thread.once('exit', () => events.push('exit'));
   });
-  const store = openSqliteOrderStore(temporaryFile());
   await store.put([{ id: 1 }]);
   await store.list();
   await store.close();
@@ -35,11 +44,7 @@ test('close ends one thread after the other, so that the last one removes the wr
 });
 
 test('after the writing thread has failed or ended, a probe tries to write', async (t) => {
-  const threads: Worker[] = [];
-  watchThreads(t, (thread) => threads.push(thread));
-  const file = temporaryFile();
-  const store = openSqliteOrderStore(file);
-  t.after(() => store.close());
+  const { file, store, threads } = opened(t);
   await nextTurn();
   assert.equal(threads.length, 1, 'the thread that reads has started already');
   await store.put([{ id: 1 }]);
@@ -82,10 +87,7 @@ test('after a read has found damage, every probe reports it, even if later reads
 });
 
 test('a call that is rejected before it is sent, because its thread has ended, starts no other thread', async (t) => {
-  const threads: Worker[] = [];
-  watchThreads(t, (thread) => threads.push(thread));
-  const store = openSqliteOrderStore(temporaryFile());
-  t.after(() => store.close());
+  const { store, threads } = opened(t);
   await store.put([{ id: 1 }]);
   const writer = threads.at(-1);
   const rejected = assert.rejects(store.cancel(1n), /its worker thread ended$/);
@@ -98,11 +100,7 @@ test('a call that is rejected before it is sent, because its thread has ended, s
 });
 
 test('a list whose thread ends fails with its next page, and the next list is read by a new thread', async (t) => {
-  const threads: Worker[] = [];
-  watchThreads(t, (thread) => threads.push(thread));
-  const file = temporaryFile();
-  const store = openSqliteOrderStore(file);
-  t.after(() => store.close());
+  const { file, store, threads } = opened(t);
   const orders = Array.from({ length: 2_500 }, (_, id) => ({ id }));
   await store.put(orders);
   const pages = (await store.list())[Symbol.asyncIterator]();
@@ -114,24 +112,20 @@ test('a list whose thread ends fails with its next page, and the next list is re
 });
 
 test('a thread has a minute to start, and then 3 s for each answer, also for the first, which opens the file', async (t) => {
-  const file = temporaryFile();
   const waits: unknown[] = [];
   const { setTimeout } = globalThis;
   t.mock.method(globalThis, 'setTimeout', (...parameters: Parameters<typeof setTimeout>) => {
     waits.push(parameters[1]);
     return setTimeout(...parameters);
   });
-  const store = openSqliteOrderStore(file);
-  t.after(() => store.close());
+  const { store } = opened(t);
   await store.cancel(1n);
   await store.cancel(1n);
   assert.deepEqual(waits, [60_000, 3_000, 3_000]);
 });
 
 test('while another connection holds the write lock, reads do not wait; a write is late after 3 s, plus 1 ms for each record, and then every write until the lock is free', async (t) => {
-  const file = temporaryFile();
-  const store = openSqliteOrderStore(file);
-  t.after(() => store.close());
+  const { file, store } = opened(t);
   await store.put([{ id: 1 }]);
   const other = openSqliteDatabase(file);
   t.after(() => other.close());
@@ -155,8 +149,7 @@ test('while another connection holds the write lock, reads do not wait; a write 
 });
 
 test('calls that wait behind a long put are not late', async (t) => {
-  const store = openSqliteOrderStore(temporaryFile());
-  t.after(() => store.close());
+  const { store } = opened(t);
   await store.put([{ id: -1 }]);
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const put = (first: number) => store.put(Array.from({ length: 1_000 }, (_, index) => ({ id: first + index })));
