@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import pg from 'pg';
-import { openPostgresStorage } from '../../../dist/server/storage/postgres.js';
 import { createDatabase } from '../../databases/postgres/support/database.js';
 import { programIn } from '../../server/support/program.js';
 import { missingEngine, startEngine } from '../../support/postgres-server.js';
@@ -51,27 +50,6 @@ describe('the program with a PostgreSQL database', { skip: missingEngine }, asyn
     const { id } = Object(await json('keys create --plan pro --name Ann'));
     assert.match(await output('keys list'), /\nkey_\w{10} {2}\S+Z {2}pro +"Ann"\n$/);
     assert.equal(await output(`keys revoke ${id}`), `${id} is revoked\n`);
-  });
-
-  test('orders that are read in several batches all come from one snapshot, even if orders change between the batches', async (t) => {
-    const { url } = await newDatabase();
-    const open = await openPostgresStorage(url, { create: true });
-    assert.ok(open.ok);
-    t.after(open.storage.close);
-    const { storage } = open;
-    await storage.orders.put(Array.from({ length: 4_001 }, (_, id) => ({ id, quantity: 1 })));
-    const ids: bigint[] = [];
-    for await (const batch of storage.records()) {
-      for (const { id, status, quantity } of batch) {
-        assert.deepEqual([status, quantity], ['pending', 1]);
-        ids.push(id);
-      }
-      await storage.orders.put([{ id: 4_000, quantity: 2 }, { id: 5_000 }], { replace: true });
-    }
-    assert.deepEqual(
-      ids,
-      Array.from({ length: 4_001 }, (_, id) => BigInt(id)),
-    );
   });
 
   test('a command that needs existing orders or keys refuses a PostgreSQL database without the tables of the program', async () => {

@@ -55,21 +55,6 @@ describe('the revision of the orders in PostgreSQL', { skip: missingEngine }, as
     });
   }
 
-  test('is another one when a transaction that has changed the list ends, because the change is listed only then', async (t) => {
-    const { pool, store, later, versionOf } = await open(t);
-    const other = createPostgresOrderStore(pool);
-    const end = await beginTransaction(pool, 'DELETE FROM store_orders WHERE id = 1');
-    const during = [await versionOf(), await versionOf(other)];
-    assert.equal((await listed(store)).length, 2);
-    later();
-    assert.deepEqual([await versionOf(), await versionOf(other)], during);
-    await end();
-    later();
-    assert.notEqual(await versionOf(), during[0]);
-    assert.notEqual(await versionOf(other), during[1]);
-    assert.deepEqual(await listed(store), [{ id: 2n }]);
-  });
-
   test('is another one when one of two transactions that have changed the list ends', async (t) => {
     const { pool, later, versionOf } = await open(t);
     const ends = [
