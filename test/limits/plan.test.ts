@@ -187,18 +187,16 @@ test('createPlan accepts the largest allowed numbers', () => {
   createPlan({ name: 'p', policies: [exact, printed, ...policiesNamed(30)], ban });
 });
 
-test('an invalid cost, maxAddresses or length of a ban throws a RangeError that names the argument, and takes no tokens', async () => {
+test('an invalid cost or length of a ban throws a RangeError that names the argument, and takes no tokens', async () => {
   const plan = createPlan({ name: 'p', policies: [perMinute(5), perDay(3)] });
-  const wholeNumber = 'expected a whole number from 1 up';
   for (const limiter of limiters()) {
     await limiter.take('key', plan);
     for (const wrong of [-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 1e300]) {
       const says = `RangeError: cost: expected a whole number from 0 to 5, the quota per minute, not ${wrong}`;
       for (const request of [limiter.take, limiter.peek]) assertThrows(() => request('key', plan, wrong), says);
-      assertThrows(() => createMemoryLimiter({ maxAddresses: wrong }), `RangeError: maxAddresses: ${wholeNumber}`);
     }
     for (const ms of [0, 0.5]) {
-      await assert.rejects(async () => limiter.ban('key', ms), { name: 'RangeError', message: `ms: ${wholeNumber}` });
+      await assert.rejects(async () => limiter.ban('key', ms), new RangeError('ms: expected a whole number from 1 up'));
     }
     assert.equal((await limiter.take('key', plan, 2)).inForce.remaining, 0);
   }

@@ -44,14 +44,10 @@ export function testOrderStore(name: string, open: (file: string) => OwnedOrderS
 
     test('get returns an order with exactly the fields and values that were put', async (t) => {
       const store = await stored(t);
-      assert.deepEqual(await listed(store), []);
       await fc.assert(
         fc.asyncProperty(orderRecord, async (record) => {
           await store.put([record], { replace: true });
           assert.deepEqual(await store.get(record.id), record);
-          const { status: _, ...order } = record;
-          const found = (await listed(store)).find(({ id }) => id === record.id);
-          assert.deepEqual(found, order);
         }),
         { numRuns: 50 },
       );
