@@ -71,28 +71,20 @@ test('documentation and health check responses have the request id, and are publ
   ]);
 });
 
-test('the documentation is compressed for clients that accept it, each encoding has its own ETag, and HEAD has the length', async (t) => {
+test('the documentation is compressed, and clients revalidate each file by its ETag before each use', async (t) => {
   const { origin } = await listen(t);
+  const tags = new Set<unknown>();
   for (const path of OWN) {
-    const ask = (coding: string, fields = {}) =>
-      fetch(origin + path, { headers: { 'accept-encoding': coding, 'cache-control': 'no-cache', ...fields } });
-    const [plain, coded] = [await ask('identity'), await ask('br')];
-    assert.deepEqual([plain.headers.get('content-encoding'), coded.headers.get('content-encoding')], [null, 'br']);
-    assert.equal(await coded.text(), await plain.text());
-    assert.match(plain.headers.get('etag') ?? '', /^"[\w-]{22}"$/);
-    const head = await fetch(origin + path, { method: 'HEAD', headers: { 'accept-encoding': 'br' } });
-    assert.deepEqual([head.status, head.headers.get('content-length')], [200, coded.headers.get('content-length')]);
-    const known = { 'if-none-match': coded.headers.get('etag') };
-    const unchanged = await ask('br', known);
-    assert.deepEqual([unchanged.status, (await ask('identity', known)).status], [304, 200]);
-    // A cache updates what it has stored from the fields of a 304 (RFC 9110 §15.4.5).
-    for (const name of ['cache-control', 'etag', 'vary']) {
-      assert.equal(unchanged.headers.get(name), coded.headers.get(name), name);
-    }
-    assert.equal(unchanged.headers.get('cache-control'), 'no-cache');
-    const failing = await ask('identity', { 'if-match': '"other"' });
-    assert.deepEqual([failing.status, Object(await failing.json()).code], [412, 'precondition_failed']);
+    const ask = async (fields = {}) => {
+      const { status, headers } = await fetch(origin + path, { headers: { 'accept-encoding': 'br', ...fields } });
+      return [status, ...['etag', 'cache-control', 'content-encoding'].map((name) => headers.get(name))];
+    };
+    const [status, tag, ...fields] = await ask();
+    assert.deepEqual([status, ...fields], [200, 'no-cache', 'br']);
+    assert.deepEqual(await ask({ 'if-none-match': tag }), [304, tag, 'no-cache', null]);
+    tags.add(tag);
   }
+  assert.equal(tags.size, OWN.length);
 });
 
 test('concurrent readiness checks share one check of the backends', async (t) => {
