@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { createMemoryLimiter, createMemoryOrderStore, createOrderService } from 'store-orders';
 import { createManualClock } from 'store-orders/testing';
 import { createApiKey, isApiKey } from '../../dist/server/keys/api-key.js';
 import { type KeyRecord, readKeyRecord } from '../../dist/server/keys/key-record.js';
@@ -182,4 +183,21 @@ test('a look-up that is too slow to be shared does not end the sharing of the ne
   assert.equal(ends.length, 2);
   ends[1]?.();
   for (const shared of [second, third]) assert.equal((await shared)?.id, 'key_ann');
+});
+
+test('of 5,000 made-up keys from one address, at most a hundred beyond its quota are looked up', async () => {
+  let asked = 0;
+  const { ring, clock } = open(async () => void asked++);
+  const { authenticate, authenticateKnown } = ring;
+  const limiter = createMemoryLimiter({ clock });
+  const store = createMemoryOrderStore();
+  const { respond } = createOrderService({ store, limiter, authenticate, authenticateKnown });
+  for (let i = 0; i < 50; i++) {
+    const requests = Array.from({ length: 100 }, async () => {
+      const rawHeaders = ['Host', 'orders.test', 'Authorization', `Bearer ${createApiKey()}`];
+      return respond({ method: 'GET', url: '/v1/store/orders', rawHeaders }, '192.0.2.1');
+    });
+    await Promise.all(requests);
+  }
+  assert.ok(asked >= 600 && asked < 600 + 100, `${asked} were looked up`);
 });

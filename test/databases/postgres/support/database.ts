@@ -1,6 +1,4 @@
-import type { TestContext } from 'node:test';
 import pg from 'pg';
-import type { PostgresClient } from 'store-orders/postgres';
 import type { Engine } from '../../../support/postgres-server.js';
 
 let count = 0;
@@ -13,24 +11,4 @@ export async function createDatabase(engine: Engine): Promise<string> {
   await client.query(`CREATE DATABASE ${name}`);
   await client.end();
   return engine.url.replace('/postgres?', `/${name}?`);
-}
-
-export interface WatchedClient extends PostgresClient {
-  /** How many queries were started. */
-  asked: number;
-}
-
-/** Creates a pool that counts its queries. The pool is closed after the test. */
-export function watchedPool(t: TestContext, connectionString: string, options?: string): WatchedClient {
-  const pool = new pg.Pool({ connectionString, ...(options !== undefined && { options }) });
-  pool.on('error', () => {});
-  t.after(() => pool.end());
-  const client: WatchedClient = {
-    asked: 0,
-    query(statement) {
-      client.asked++;
-      return pool.query(statement);
-    },
-  };
-  return client;
 }
