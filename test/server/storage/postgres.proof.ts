@@ -159,7 +159,7 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
     assert.equal(rows.length, 2, 'the check of the orders and the check of the keys each have a connection');
     for (const { pid } of rows) process.kill(pid, 'SIGSTOP');
     try {
-      const late = new Promise((resolve) => setTimeout(resolve, 4_000, 'still running').unref());
+      const late = new Promise((resolve) => setTimeout(resolve, 30_000, 'still running').unref());
       assert.equal(await Promise.race([server.stop('SIGTERM'), late]), 0);
     } finally {
       for (const { pid } of rows) process.kill(pid, 'SIGCONT');
