@@ -12,8 +12,6 @@ const COMMANDS = [
   ...['config print', 'openapi'],
 ];
 
-const GROUPS = ['orders', 'keys', 'quota', 'ban', 'db', 'config'];
-
 /** Runs the program in this process. */
 async function run(t: TestContext, words: readonly string[]) {
   const printed = { stdout: '', stderr: '' };
@@ -38,9 +36,9 @@ async function output(t: TestContext, ...words: readonly string[]): Promise<stri
   return stdout;
 }
 
-test('the help of the program, of each group and of each command is help.txt; its examples use only options that exist', async (t) => {
+test('the help of the program, of a group and of each command is help.txt; its examples use only options that exist', async (t) => {
   const texts = [];
-  for (const name of ['', ...GROUPS, ...COMMANDS]) {
+  for (const name of ['', 'keys', ...COMMANDS]) {
     const help = await output(t, 'help', ...name.split(' ').filter(Boolean));
     texts.push(help);
     if (!COMMANDS.includes(name)) continue;
@@ -49,7 +47,7 @@ test('the help of the program, of each group and of each command is help.txt; it
   }
   checkSnapshot('help.txt', texts.join('\n'));
   assert.equal(await output(t, '--help'), texts[0]);
-  assert.equal(await output(t, 'keys', '-h'), texts[2]);
+  assert.equal(await output(t, 'keys', '-h'), texts[1]);
   const { version } = JSON.parse(await output(t, '--version', '--json'));
   assert.match(version, /^\d+\.\d+\.\d+/);
   for (const word of ['--version', '-v', 'version']) assert.equal(await output(t, word), `${version}\n`);
