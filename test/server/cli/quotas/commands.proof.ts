@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { after, before, suite, test } from 'node:test';
-import { type RedisServer, skip, startRedis } from '../../../support/redis-server.js';
+import { after, suite, test } from 'node:test';
+import { skip, startRedis } from '../../../support/redis-server.js';
 import { until } from '../../../support/until.js';
 import { issueKey, programIn, type RunningServer, remaining, startServer } from '../../support/program.js';
 
@@ -9,13 +9,13 @@ async function drain(server: RunningServer, apiKey: string, requests: number): P
 }
 
 /**
- * Tests the commands on quotas and bans. `env` returns the environment variables that choose where
- * quotas are kept, and `place` returns that place as the commands print it.
+ * Tests the commands on quotas and bans. `env` has the variables that choose where quotas are kept,
+ * and `place` is that place as the commands print it.
  */
-function testQuotaCommands(env: () => Readonly<Record<string, string>>, place: () => string): void {
+function testQuotaCommands(env: Readonly<Record<string, string>>, place: string): void {
   test('"quota show" prints the quotas that a running server counts, and "quota reset" restores them', async (t) => {
-    const { cwd, output, json } = programIn({ env: env() });
-    const server = await startServer(t, { cwd, env: env() });
+    const { cwd, output, json } = programIn({ env });
+    const server = await startServer(t, { cwd, env });
     const { key, id } = await issueKey(cwd, 'enterprise', '--per-minute', '3', '--per-day', '90');
     assert.equal(
       await output(`quota show ${id}`),
@@ -27,18 +27,18 @@ function testQuotaCommands(env: () => Readonly<Record<string, string>>, place: (
       return /"quota":3,"remaining":0,"resetAt":"[^"]+Z".*"quota":90,"remaining":87,.*"bannedUntil":null/.test(shown);
     });
     assert.match(await output(`quota show ${id}`), /: 0 of 3 left, full again \S+Z\nday: /);
-    assert.equal(await output(`quota reset ${id}`), `${id} has its full quotas again (quotas in ${place()})\n`);
+    assert.equal(await output(`quota reset ${id}`), `${id} has its full quotas again (quotas in ${place})\n`);
     await until(async () => (await server.get(key)).status === 200);
   });
 
   test('"ban set" bans a key on a running server, and "ban lift" ends the ban', async (t) => {
-    const { cwd, output } = programIn({ env: env() });
-    const server = await startServer(t, { cwd, env: env() });
+    const { cwd, output } = programIn({ env });
+    const server = await startServer(t, { cwd, env });
     const { key, id } = await issueKey(cwd, 'business');
     const beforeMs = Date.now();
     const banned = await output(`ban set ${id} --for 10m`);
     const [, until10m = '', where] = /^key_\w{10} is banned until (\S+Z) \(quotas in (\S+)\)\n$/.exec(banned) ?? [];
-    assert.equal(where, place());
+    assert.equal(where, place);
     const untilMs = Date.parse(until10m);
     assert.ok(untilMs >= beforeMs + 600_000 && untilMs <= Date.now() + 600_000, until10m);
 
@@ -50,13 +50,13 @@ function testQuotaCommands(env: () => Readonly<Record<string, string>>, place: (
     assert.match(await output(`quota show ${id}`), /\nbanned until \S+Z\n$/);
     assert.match(await output('quota list'), new RegExp(`\n${id}  business .* \\d+ of 1000 per minute .*\\S+Z\n$`));
 
-    assert.equal(await output(`ban lift ${id}`), `${id} is no longer banned (quotas in ${place()})\n`);
+    assert.equal(await output(`ban lift ${id}`), `${id} is no longer banned (quotas in ${place})\n`);
     await until(async () => (await server.get(key)).status === 200);
   });
 
   test('a restarted server keeps the used quotas, and applies commands that were given while no server ran', async (t) => {
-    const { cwd, output } = programIn({ env: env() });
-    const first = await startServer(t, { cwd, env: env() });
+    const { cwd, output } = programIn({ env });
+    const first = await startServer(t, { cwd, env });
     const keys = await Promise.all(Array.from({ length: 3 }, () => issueKey(cwd, 'enterprise', '--per-day', '10')));
     const [used, reset, banned] = keys.map(({ key, id }) => ({ key, id }));
     assert.ok(used && reset && banned);
@@ -68,28 +68,18 @@ function testQuotaCommands(env: () => Readonly<Record<string, string>>, place: (
     await output(`ban set ${banned.id} --for 1h`);
     assert.match(await output(`quota show ${banned.id}`), /\nbanned until \S+Z\n$/);
 
-    const second = await startServer(t, { cwd, env: env() });
+    const second = await startServer(t, { cwd, env });
     assert.equal(await remaining(second, used.key), '5');
     assert.equal(await remaining(second, reset.key), '9');
     assert.match(await (await second.get(banned.key)).text(), /"code":"api_key_banned"/);
   });
 }
 
-suite('the quota and ban commands, with quotas in the file', () => {
-  testQuotaCommands(
-    () => ({}),
-    () => 'store-orders.db',
-  );
-});
+suite('the quota and ban commands, with quotas in the file', () => testQuotaCommands({}, 'store-orders.db'));
 
-suite('the quota and ban commands, with quotas in Redis', { skip }, () => {
-  let redis: RedisServer;
-  const url = () => `redis://127.0.0.1:${redis.port}`;
-
-  before(async () => {
-    redis = await startRedis();
-  });
+suite('the quota and ban commands, with quotas in Redis', { skip }, async () => {
+  const redis = await startRedis();
   after(() => redis.stop());
-
-  testQuotaCommands(() => ({ REDIS_URL: url() }), url);
+  const url = `redis://127.0.0.1:${redis.port}`;
+  testQuotaCommands({ REDIS_URL: url }, url);
 });

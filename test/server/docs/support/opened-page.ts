@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, suite, type TestContext } from 'node:test';
+import { after, suite, type TestContext } from 'node:test';
 import { createMemoryOrderStore, createPlan, type OrderStore, perDay, perMinute } from 'store-orders';
 import { listen } from '../../listener/support/order-server.js';
 import { type Browser, type ContextOptions, launch, type Page, withoutBrowser } from './browser.js';
@@ -36,11 +36,8 @@ type OpenPage = (t: TestContext, options?: ContextOptions, list?: OrderStore['li
 
 /** Defines tests that open the documentation page. All of them use one browser. */
 export function suiteInBrowser(name: string, define: (openPage: OpenPage) => void): void {
-  suite(name, { skip: withoutBrowser }, () => {
-    let browser: Browser;
-    before(async () => {
-      browser = await launch();
-    });
+  suite(name, { skip: withoutBrowser }, async () => {
+    const browser = await launch();
     after(() => browser.close());
     define((t, options = DESKTOP, list) => openPage(t, browser, options, list));
   });
