@@ -10,32 +10,6 @@ import { open, readText } from '../../http/support/raw-socket.js';
 import { onReplies } from '../../http/support/replies.js';
 import { createShop } from '../../http/support/shop.js';
 import { fakeStore } from '../../support/fake-store.js';
-import { createDeferred } from '../../support/until.js';
-
-test('if malformed bytes arrive after a response has begun, it is sent to its end although the client reads late, and no error response follows', async (t) => {
-  for (const [head, malformed] of [
-    [get(), GARBAGE],
-    [get(CHUNKED), 'NOT A SIZE\r\n'],
-  ] as const) {
-    const { promise: resumed, resolve: resume } = createDeferred();
-    async function* list() {
-      yield '{"id":1}';
-      await resumed;
-      yield `{"id":2,"shipDate":"${'x'.repeat(16_000_000)}"}`;
-    }
-    const { server, port } = await attached(t, createShop({ store: fakeStore({ list }) }));
-    const socket = open(port, head);
-    const [begin] = await once(socket, 'data');
-    const failed = once(server, 'clientError');
-    socket.pause().write(malformed);
-    await failed;
-    resume();
-    const rest = readText(socket);
-    socket.resume();
-    assert.match(String(begin), /^HTTP\/1\.1 200 OK\r\n/);
-    assert.match((await rest).slice(-50), /x"\}[^{}]*\]\r\n0\r\n\r\n$/);
-  }
-});
 
 test('a list whose request is followed by a CONNECT is sent to its end, unless the client stops reading or resets the connection', async (t) => {
   async function* list() {
