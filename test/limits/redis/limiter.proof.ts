@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { beforeEach, suite, type TestContext, test } from 'node:test';
+import { suite, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Cluster, type Redis } from 'ioredis';
 import { createPlan, PLANS, perDay } from 'store-orders/limiter';
@@ -10,20 +10,7 @@ import { until } from '../../support/until.js';
 import { useRedis } from './support/redis.js';
 
 const redis = useRedis();
-let client: Redis;
-let send: SendCommand;
-/** The names of the commands that the limiter has sent. */
-let sent: string[];
-
-beforeEach(() => {
-  if (skip) return;
-  client = redis();
-  sent = [];
-  send = (command) => {
-    sent.push(command[0]);
-    return client.call(...command);
-  };
-});
+const send: SendCommand = (command) => redis().call(...command);
 
 /**
  * Creates a limiter on which a failing call throws an error. The deadline of its calls is long
@@ -49,12 +36,18 @@ for (const [name, open] of Object.entries(limiters)) {
 const daily = createPlan({ name: 'daily', policies: [perDay(2)] });
 
 test('the limiter needs only one call to Redis for a decision about all windows and the ban', { skip }, async () => {
-  const limiter = patient();
+  const sent: string[] = [];
+  const limiter = patient({
+    send(command, key) {
+      sent.push(command[0]);
+      return send(command, key);
+    },
+  });
   await limiter.take('warm', PLANS.free);
-  await client.config('RESETSTAT');
-  sent = [];
+  await redis().config('RESETSTAT');
+  sent.length = 0;
   for (let n = 0; n < 200; n++) await limiter.take(`customer-${n % 20}`, PLANS.free);
-  const ran = await client.info('commandstats');
+  const ran = await redis().info('commandstats');
   for (const command of ['evalsha', 'get', 'psetex']) assert.match(ran, RegExp(`cmdstat_${command}:calls=200,`));
   assert.deepEqual(sent, Array(200).fill('EVALSHA'));
 });
@@ -72,7 +65,7 @@ test('decisions use the clock of the Redis server, however wrong the clock of th
   for (const wrongMs of [-3_600_000, 3_600_000]) {
     t.mock.method(performance, 'now', () => real() + wrongMs);
     const { nowMs } = await patient().take(`customer ${wrongMs}`, daily);
-    const [seconds] = await client.time();
+    const [seconds] = await redis().time();
     assert.ok(Math.abs(Number(seconds) * 1_000 - nowMs) < 60_000);
   }
 });
@@ -86,7 +79,7 @@ function openOn(t: TestContext, connections: readonly (Redis | Cluster)[], optio
 test('without the cache of refusals, ten limiters together ban a key at exactly its 20th refusal that counts', {
   skip,
 }, async (t) => {
-  const connections = Array.from({ length: 10 }, () => client.duplicate());
+  const connections = Array.from({ length: 10 }, () => redis().duplicate());
   const limiters = openOn(t, connections, { refusalCacheMs: 0 });
   const plan = createPlan({ name: 'strict', policies: [perDay(1)], ban: { graceMs: 1 } });
   for (let n = 0; n < 2; n++) await patient().take('abuser', plan);
@@ -106,7 +99,7 @@ for (const where of ['one server', 'a cluster of three masters']) {
     const cluster = where === 'one server' ? [] : await startRedisCluster();
     t.after(() => Promise.all(cluster.map((server) => server.stop())));
     const nodes = cluster.map(({ port }) => ({ host: '127.0.0.1', port }));
-    const connect = () => (nodes.length > 0 ? new Cluster(nodes) : client.duplicate());
+    const connect = () => (nodes.length > 0 ? new Cluster(nodes) : redis().duplicate());
     const limiters = openOn(t, Array.from({ length: 32 }, connect), { deadlineMs: 60_000 });
     // A key uses up its quota of an hour in three windows of a second.
     const second = { name: 'second', quota: 5, windowMs: 1_000 };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { beforeEach, test } from 'node:test';
+import { test } from 'node:test';
 import type { Redis } from 'ioredis';
 import { createPlan, perDay, perMinute } from 'store-orders/limiter';
 import { createRedisLimiter } from 'store-orders/redis';
@@ -14,13 +14,8 @@ const SMALL = createPlan({ name: 'small', policies: [perDay(1)], ban: { after: 3
 const DAY_MS = 86_400_000;
 
 const redis = useRedis();
-let client: Redis;
 const open = (options: { refusalCacheMs?: number } = {}) =>
-  createRedisLimiter({ send: (command) => client.call(...command), deadlineMs: 10_000, ...options });
-
-beforeEach(() => {
-  if (!skip) client = redis();
-});
+  createRedisLimiter({ send: (command) => redis().call(...command), deadlineMs: 10_000, ...options });
 
 /** Stores a value that Lua packs, as the script packs records. */
 const pack = (lua: string) => (client: Redis, name: string) =>
@@ -41,11 +36,11 @@ const DAMAGE: Readonly<Record<string, (client: Redis, name: string) => Promise<u
 for (const [what, damage] of Object.entries(DAMAGE)) {
   test(`a damaged record that ${what} is discarded`, { skip }, async () => {
     for (const after of [PLAN, SMALL]) {
-      await client.flushall();
+      await redis().flushall();
       const limiter = open();
       await limiter.take('key', PLAN);
-      const [name = ''] = await client.keys('*');
-      await damage(client, name);
+      const [name = ''] = await redis().keys('*');
+      await damage(redis(), name);
       const { verdict, windows } = await limiter.take('key', after);
       assert.deepEqual([verdict, windows[0]?.remaining], ['within_quota', (after.policies[0]?.quota ?? 0) - 1]);
       assert.equal(limiter.mode, 'shared', 'the limiter still counts all keys in Redis');
@@ -55,14 +50,14 @@ for (const [what, damage] of Object.entries(DAMAGE)) {
 
 /** Returns a record as JSON, as redis-cli shows it. */
 const unpack = async (name: string) =>
-  String(await client.eval("return cjson.encode(cmsgpack.unpack(redis.call('GET', KEYS[1])))", 1, name));
+  String(await redis().eval("return cjson.encode(cmsgpack.unpack(redis.call('GET', KEYS[1])))", 1, name));
 
 test('a record can be read with redis-cli', {
   skip,
 }, async () => {
   const limiter = open();
   const read = async () => {
-    const [name = ''] = await client.keys('*');
+    const [name = ''] = await redis().keys('*');
     return JSON.parse((await unpack(name)).replace(/\d{13}/g, '"an instant"'));
   };
   const windows = ['minute 60000 interval', 2, 'an instant', 'day 86400000 interval', 2, 'an instant'];
@@ -77,16 +72,16 @@ test('a record can be read with redis-cli', {
 
 test('records are those that this version has stored, and a limiter reads them', { skip }, async () => {
   const stored = JSON.parse(readFileSync(new URL(`${VERSION}-redis.json`, FORMATS), 'utf8'));
-  const written = await writeRecords(client);
+  const written = await writeRecords(redis());
   for (const [key, requests] of Object.entries(REQUESTS)) {
     const { name, bytes } = stored[key];
     assert.equal(written[key]?.name, name, ADVICE);
     const record = await unpack(name);
-    const decision = await openLimiter(client).peek(key, RECORDED_PLAN);
+    const decision = await openLimiter(redis()).peek(key, RECORDED_PLAN);
     assert.equal(decision.verdict, { 1: 'within_quota', 4: 'over_quota', 5: 'banned' }[requests]);
-    await client.set(name, Buffer.from(bytes, 'hex'));
+    await redis().set(name, Buffer.from(bytes, 'hex'));
     assert.deepEqual(await unpack(name), record, ADVICE);
-    assert.deepEqual(await openLimiter(client).peek(key, RECORDED_PLAN), decision);
+    assert.deepEqual(await openLimiter(redis()).peek(key, RECORDED_PLAN), decision);
   }
 });
 
@@ -97,12 +92,12 @@ test('a record expires when nothing in it counts any more, and its name does not
   const { nowMs, inForce, utcOffsetMs } = await limiter.take('customer-1', SMALL);
   assert.equal(utcOffsetMs, 0);
   assert.equal(inForce.resetAtMs, nowMs + DAY_MS);
-  const [name = '', ...others] = await client.keys('*');
+  const [name = '', ...others] = await redis().keys('*');
   assert.deepEqual(others, []);
   assert.match(name, /^store-orders:2:[\w-]{43}$/);
   // The server's clock can advance between the decision and the expiry.
   const assertExpiry = async (ms: number) => {
-    const lateMs = (await client.pexpiretime(name)) - ms;
+    const lateMs = (await redis().pexpiretime(name)) - ms;
     assert.ok(lateMs >= 0 && lateMs <= 20, `${lateMs}`);
   };
   await assertExpiry(inForce.resetAtMs);
@@ -111,8 +106,8 @@ test('a record expires when nothing in it counts any more, and its name does not
   // The ban takes a minute, and for 24 hours after it the next ban is longer.
   await assertExpiry(refusal.nowMs + 60_000 + DAY_MS);
   await limiter.ban('customer-1', 2 * DAY_MS);
-  assert.ok((await client.pexpiretime(name)) >= nowMs + 2 * DAY_MS);
+  assert.ok((await redis().pexpiretime(name)) >= nowMs + 2 * DAY_MS);
   await limiter.unban('customer-1');
   await limiter.reset('customer-1');
-  assert.deepEqual(await client.keys('*'), []);
+  assert.deepEqual(await redis().keys('*'), []);
 });
