@@ -215,10 +215,8 @@ test('config print never shows a user, a password or a parameter of a URL', asyn
     ],
     ['postgres://h/shop?user=ann&password=secret', 'redis://:secret@a/3', ['postgres://h/shop', 'redis://a/3']],
   ] as const) {
-    const result = configCommand.run(
-      parseCommand(configCommand, [], { DATABASE_URL, REDIS_URL, STORE_ORDERS_SAMPLE: 'false' }),
-    );
-    const { text, json } = Object(await result);
+    const environment = { DATABASE_URL, REDIS_URL, STORE_ORDERS_SAMPLE: 'false' };
+    const { text, json } = Object(await configCommand.run(parseCommand(configCommand, [], environment)));
     const { databaseUrl, redisUrl, sample } = JSON.parse(json);
     assert.deepEqual([databaseUrl.value, redisUrl.value, sample.value], [...shown, false]);
     assert.doesNotMatch(text + json, /ann|se,?cret/);
