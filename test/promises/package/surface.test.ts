@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { checkSnapshot } from '../../support/snapshot.js';
 
 const root = new URL('../../../', import.meta.url);
-const { exports, types, typesVersions } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'));
+const { exports } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'));
 /** The subpaths with code, each with its file of declarations. */
 const declarations = Object.entries<string>(exports)
   .filter(([, file]) => file.endsWith('.js'))
@@ -34,10 +34,4 @@ test('surface.txt lists exactly what the package exports', async () => {
     parts.push(`${specifier}\n${lines.sort().join('')}`);
   }
   checkSnapshot('surface.txt', parts.join('\n'));
-});
-
-test("TypeScript's moduleResolution node10, which ignores the exports of package.json, finds the types of each subpath", () => {
-  const paths = Object.entries<readonly string[]>(typesVersions['*']);
-  const found = [['.', types], ...paths.map(([path, [file]]) => [`./${path}`, `./${file}`])];
-  assert.deepEqual(found, declarations);
 });
