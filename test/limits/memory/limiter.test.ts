@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import fc from 'fast-check';
 import { createMemoryLimiter, createPlan, type Decision, perDay, perMinute } from 'store-orders/limiter';
-import { createManualClock, type OpenRateLimiter, rateLimiterSuite } from 'store-orders/testing';
+import { createManualClock, rateLimiterSuite } from 'store-orders/testing';
 import { createStatefulLimiter } from '../../../dist/limits/memory/limiter.js';
 
 const MINUTE_MS = 60_000;
@@ -18,29 +18,17 @@ function start({ startMs, maxAddresses }: { startMs?: number; maxAddresses?: num
   return { clock, limiter: createStatefulLimiter({ clock, maxAddresses }) };
 }
 
-const limiters: Readonly<Record<string, OpenRateLimiter>> = {
-  'the memory limiter on a manual clock'() {
-    const { clock, limiter } = start();
-    return { limiter, advance: clock.advance };
-  },
-  'an asynchronous limiter whose clock the tests cannot set'() {
+suite('an asynchronous limiter whose clock the tests cannot set', { concurrency: true }, () => {
+  const cases = rateLimiterSuite(() => {
     const limiter = createMemoryLimiter();
-    return {
-      limiter: {
-        async take(...request) {
-          await setTimeout(0);
-          return limiter.take(...request);
-        },
-      },
-    };
-  },
-};
-
-for (const [name, open] of Object.entries(limiters)) {
-  suite(name, { concurrency: true }, () => {
-    for (const { name, run } of rateLimiterSuite(open)) test(name, run);
+    async function take(...request: Parameters<typeof limiter.take>) {
+      await setTimeout(0);
+      return limiter.take(...request);
+    }
+    return { limiter: { take } };
   });
-}
+  for (const { name, run } of cases) test(name, run);
+});
 
 test('a key and an address that are over quota stay over quota during a flood of 200,000 other addresses and keys', () => {
   const { clock, limiter } = start();

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Cluster, type Redis } from 'ioredis';
 import { createPlan, PLANS, perDay } from 'store-orders/limiter';
 import { createRedisLimiter, type RedisLimiterOptions, type SendCommand } from 'store-orders/redis';
-import { createManualClock, type OpenRateLimiter, rateLimiterSuite } from 'store-orders/testing';
+import { rateLimiterSuite } from 'store-orders/testing';
 import { skip, startRedisCluster } from '../../support/redis-server.js';
 import { until } from '../../support/until.js';
 import { useRedis } from './support/redis.js';
@@ -19,19 +19,10 @@ const send: SendCommand = (command) => redis().call(...command);
 const patient = (options: Partial<RedisLimiterOptions> = {}) =>
   createRedisLimiter({ send, onBackendError: 'closed', deadlineMs: 30_000, ...options });
 
-const limiters: Readonly<Record<string, OpenRateLimiter>> = {
-  'the Redis limiter with a manual clock'() {
-    const clock = createManualClock();
-    return { limiter: patient({ clock, refusalCacheMs: 0 }), advance: clock.advance };
-  },
-  'the Redis limiter with the clock of the Redis server': () => ({ limiter: patient({ refusalCacheMs: 0 }) }),
-};
-
-for (const [name, open] of Object.entries(limiters)) {
-  suite(name, { skip }, () => {
-    for (const { name, run } of rateLimiterSuite(open)) test(name, { skip }, run);
-  });
-}
+suite('the Redis limiter with the clock of the Redis server', { skip }, () => {
+  const cases = rateLimiterSuite(() => ({ limiter: patient({ refusalCacheMs: 0 }) }));
+  for (const { name, run } of cases) test(name, { skip }, run);
+});
 
 const daily = createPlan({ name: 'daily', policies: [perDay(2)] });
 
