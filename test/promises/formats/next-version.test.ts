@@ -41,9 +41,6 @@ test('no command of a next version migrates a file; db check and db backup read 
   assert.equal(await (await upgraded.get(key)).text(), '[{"id":7}]');
   assert.match(await next.output('orders show 7'), /pending/);
   await upgraded.stop('SIGTERM');
-  const newer = `the orders schema has version ${orders + 1}, but this program knows only versions up to ${orders}; use a newer store-orders`;
-  assert.equal(await old.failure('orders show 7'), `cannot open store-orders.db: ${newer}`);
-  assert.ok((await old.failure('serve --port 0')).endsWith(`: ${newer}`));
   // Only a server migrates what the old version has backed up.
   await next.output('db restore copy.db');
   assert.match(await next.failure('keys list'), /start its server/);
