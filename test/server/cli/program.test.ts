@@ -4,6 +4,7 @@ import { type TestContext, test } from 'node:test';
 import { runProgram } from '../../../dist/server/cli/program.js';
 import { checkSnapshot } from '../../support/snapshot.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
+import { programIn } from '../support/program.js';
 
 const COMMANDS = [
   ...['serve', 'orders import', 'orders list', 'orders export', 'orders show', 'orders cancel', 'orders ship'],
@@ -12,8 +13,8 @@ const COMMANDS = [
   ...['config print', 'openapi'],
 ];
 
-/** Runs the program in this process. */
-async function run(t: TestContext, words: readonly string[]) {
+/** Runs the program in this process, with words or with one text in which spaces separate the words. */
+async function run(t: TestContext, args: string | readonly string[]) {
   const printed = { stdout: '', stderr: '' };
   const mocks = (['stdout', 'stderr'] as const).map((name) => {
     const write = process[name].write.bind(process[name]);
@@ -25,7 +26,7 @@ async function run(t: TestContext, words: readonly string[]) {
       return true;
     });
   });
-  const code = await runProgram(words, {});
+  const code = await runProgram(typeof args === 'string' ? args.split(' ') : args, {});
   for (const { mock } of mocks) mock.restore();
   return { code, ...printed };
 }
@@ -109,13 +110,39 @@ const MISUSES: readonly (readonly [args: string | readonly string[], says: strin
     (list) => [['orders', 'import', '-', '--statuses', list], `${STATUSES}, not "${list}"`] as const,
   ),
   ['orders import - --format xml', '--format: expected json or csv, not "xml"'],
+  ...['keys create --plan free', 'orders import -', 'keys list', 'db check'].map((command) => {
+    const says = 'a database in memory would be lost when this command ends; name a file with --db';
+    return [`${command} --db :memory:`, says] as const;
+  }),
 ];
 
 test('if the arguments are wrong, the program prints one sentence, exits 2 and creates no database', async (t) => {
   process.chdir(temporaryDirectory());
   for (const [args, says] of MISUSES) {
-    const result = await run(t, typeof args === 'string' ? args.split(' ') : args);
-    assert.deepEqual(result, { code: 2, stdout: '', stderr: `store-orders: ${says}\n` });
+    assert.deepEqual(await run(t, args), { code: 2, stdout: '', stderr: `store-orders: ${says}\n` });
   }
   assert.deepEqual(readdirSync('.'), []);
+});
+
+test('a command that cannot use the database that --db names prints a message and creates nothing', async (t) => {
+  process.chdir(temporaryDirectory());
+  for (const command of [
+    ...['orders list', 'orders show 1', 'orders ship 1', 'keys list', 'keys revoke key_a', 'quota show key_a'],
+    ...['quota list', 'ban lift key_a', 'db check', 'db backup copy.db'],
+  ]) {
+    const stderr = 'store-orders: there is no database absent.db; check --db, or start the server to create it\n';
+    assert.deepEqual(await run(t, `${command} --db absent.db`), { code: 1, stdout: '', stderr });
+  }
+  const { stderr } = await run(t, 'keys create --plan free --db absent/new.db');
+  const advice = 'check that its directory exists and that both are readable and writable';
+  assert.equal(stderr, `store-orders: cannot open absent/new.db: ${advice}\n`);
+  assert.deepEqual(readdirSync('.'), []);
+});
+
+test('a warning of Node.js is printed, unless it says that a feature is experimental', async () => {
+  const warn = "process.emitWarning('good');process.emitWarning('bad','ExperimentalWarning')";
+  const env = { NODE_OPTIONS: `--import=data:text/javascript,process.once('beforeExit',()=>{${warn}})` };
+  const { stdout, stderr } = await programIn({ env }).run('--version');
+  assert.match(stdout, /^\d+\.\d+\.\d+\n$/);
+  assert.match(stderr, /^\(node:\d+\) Warning: good\n\(Use [^\n]+\)\n$/);
 });
