@@ -3,9 +3,8 @@ import { PGlite } from '@electric-sql/pglite';
 import type { PostgresRow, PostgresStatement } from 'store-orders/postgres';
 
 /**
- * Starts PostgreSQL as a module of WebAssembly for the tests of a file. It has a single connection,
- * so the pool lends the connection that it also uses itself. What needs several connections, or
- * another version, is in the proofs.
+ * Starts PostgreSQL as a module of WebAssembly for the tests of a file. It has a single connection.
+ * What needs several, or another version, is in the proofs.
  */
 export function useWebAssembly() {
   let engine: PGlite;

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { Agent, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 
@@ -41,6 +42,15 @@ export function createClient(url: string, apiKey: string) {
     cancel: (id: bigint) => send('DELETE', `/store/orders/${id}`),
     close: () => agent.destroy(),
   };
+}
+
+/** Reports whether an order was cancelled. If not, asserts that the cancel may be sent again later. */
+export function isCancelled({ status, headers, body }: Answer): boolean {
+  if (status === 204) return true;
+  assert.deepEqual([status, JSON.parse(body).code], [503, 'service_unavailable']);
+  // The wait grows while cancels go on failing.
+  assert.match(headers['retry-after'] ?? '', /^(?:[1-9]|[12]\d|30)$/);
+  return false;
 }
 
 /** Reports whether the connection was refused, so that nothing was sent. */
