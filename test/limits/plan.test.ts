@@ -195,9 +195,8 @@ test('an invalid cost or length of a ban throws a RangeError that names the argu
       const says = `RangeError: cost: expected a whole number from 0 to 5, the quota per minute, not ${wrong}`;
       for (const request of [limiter.take, limiter.peek]) assertThrows(() => request('key', plan, wrong), says);
     }
-    for (const ms of [0, 0.5]) {
-      await assert.rejects(async () => limiter.ban('key', ms), new RangeError('ms: expected a whole number from 1 up'));
-    }
     assert.equal((await limiter.take('key', plan, 2)).inForce.remaining, 0);
   }
+  const says = 'RangeError: ms: expected a whole number from 1 up';
+  for (const ms of [0, 0.5]) assertThrows(() => createMemoryLimiter().ban('key', ms), says);
 });
