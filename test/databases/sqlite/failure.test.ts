@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { openSqliteDatabase, openSqliteOrderStore } from 'store-orders/sqlite';
 import { failureOf } from '../../../dist/databases/sqlite/failure.js';
-import { temporaryDirectory, temporaryFile } from '../../support/temporary-file.js';
+import { temporaryDirectory } from '../../support/temporary-file.js';
 
 const WRITE = 'cannot write a.db';
 const FULL = `${WRITE}: the disk is full; free some space`;
@@ -60,13 +60,3 @@ for (const [name, expected, make] of [
     if (expected === 'cannot_open') assert.throws(() => openSqliteDatabase(file), isFailure);
   });
 }
-
-test('opening a file that stays locked fails as busy', (t) => {
-  const file = temporaryFile();
-  const holder = openSqliteDatabase(file);
-  t.after(() => holder.close());
-  holder.exec('BEGIN EXCLUSIVE');
-  let nowMs = 0;
-  t.mock.method(performance, 'now', () => (nowMs += 10_000));
-  assert.throws(() => openSqliteOrderStore(file), { name: 'SqliteFileError', kind: 'busy', message: RegExp(file) });
-});
