@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { openSqliteDatabase } from 'store-orders/sqlite';
+import { change } from '../support/change.js';
 import { type Program, programIn, programWithOrders } from '../support/program.js';
 
 const ORDERS = [
@@ -59,7 +59,6 @@ test('"orders cancel" and "orders ship" change only a pending order, whose id ma
       assert.equal(await failure(`orders ${command} -- ${id}`), `the order ${id} ${says}`);
     }
     assert.deepEqual(await json(`orders ${command} 9`), { id: 9, status });
-    assert.equal(await failure('orders show 10'), 'the order 10 does not exist');
     assert.equal(await output(`orders ${command} 9007199254740993`), `the order 9007199254740993 is ${status}\n`);
     assert.equal(
       await output('orders show 9007199254740993'),
@@ -82,9 +81,7 @@ test('control characters from the database or the command line do not reach the 
   await output('orders import -', '{"id":7}');
   const { id } = Object(await json(['keys', 'create', '--plan', 'free', '--name', CONTROLS]));
   await output(`ban set ${id} --for 1h`);
-  const database = openSqliteDatabase(join(cwd, 'store-orders.db'));
-  database.prepare('UPDATE orders SET status = ?').run(CONTROLS);
-  database.close();
+  change(join(cwd, 'store-orders.db'), `UPDATE orders SET status = '${CONTROLS}'`);
   for (const command of [
     'orders list',
     'orders show 7',

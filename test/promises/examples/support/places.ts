@@ -23,21 +23,16 @@ export function copyProject(folder: string): void {
   for (const file of present) cpSync(join(root, file), join(folder, file));
 }
 
-/** Creates a folder with what a clone of the project has, and prepares it for the examples. */
-function createClone(): string {
+/** Creates a folder, fills it, and prepares it for the examples. */
+function createPlace(fill: (folder: string) => unknown, commands: string): string {
   const folder = temporaryDirectory();
-  copyProject(folder);
-  runLines(forClone, folder);
-  return folder;
-}
-
-/** Creates a folder with nothing but the packed package, and prepares it for the examples. */
-function createProject(): string {
-  const folder = temporaryDirectory();
-  packInto(folder);
-  runLines(forProject, folder);
+  fill(folder);
+  runLines(commands, folder);
   return folder;
 }
 
 /** The places in which every example runs. */
-export const places = { 'a clone': createClone, 'a project with the package': createProject } as const;
+export const places = {
+  'a clone': () => createPlace(copyProject, forClone),
+  'a project with the package': () => createPlace(packInto, forProject),
+} as const;
