@@ -1,20 +1,13 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type TestContext, test } from 'node:test';
-import {
-  createMemoryLimiter,
-  createMemoryOrderStore,
-  createOrderService,
-  createPlan,
-  PLANS,
-  perDay,
-  perMinute,
-} from 'store-orders';
+import { createMemoryLimiter, createPlan, PLANS, perDay, perMinute } from 'store-orders';
 import { createManualClock } from 'store-orders/testing';
 import { createMetrics } from '../../../dist/server/metrics/metrics.js';
 import { createMetricsServer } from '../../../dist/server/metrics/metrics-server.js';
 import { open, readText } from '../../http/support/raw-socket.js';
 import { onReplies } from '../../http/support/replies.js';
+import { createShop } from '../../http/support/shop.js';
 import { listenOnFreePort } from '../../support/listen.js';
 import { checkSnapshot } from '../../support/snapshot.js';
 import { createDeferred, until } from '../../support/until.js';
@@ -129,8 +122,7 @@ test('/metrics does not grow with thousands of different ids, keys, paths, metho
   t.after(onReplies(metrics.count));
   const clock = createManualClock();
   const oneADay = createPlan({ name: 'one', policies: [perDay(1)] });
-  const { respond } = createOrderService({
-    store: createMemoryOrderStore([{ id: 1 }]),
+  const { service } = createShop({
     limiter: createMemoryLimiter({ clock, maxAddresses: 1_000 }),
     addressPlan: createPlan({ name: 'address', partition: 'address', policies: [perMinute(6)] }),
     authenticate: (apiKey) => {
@@ -145,7 +137,7 @@ test('/metrics does not grow with thousands of different ids, keys, paths, metho
       const key = ['busy', `unknown${n}`][n % 10] ?? `k${n}`;
       const rawHeaders = ['Authorization', `Bearer ${key}`, 'X-Request-Id', `id-${n}`];
       const url = n % 5 === 0 ? `/${n}` : `/v1/store/orders${n % 3 === 0 ? `/${n}` : ''}`;
-      await respond({ method: n % 3 === 0 ? 'DELETE' : `M${n}`, url, rawHeaders }, `10.0.${n % 100}.1`);
+      await service.respond({ method: n % 3 === 0 ? 'DELETE' : `M${n}`, url, rawHeaders }, `10.0.${n % 100}.1`);
     }
     const lines = (await metrics.serialize()).split('\n');
     return lines.map((line) => line.replace(/ \S+$/, '')).sort();

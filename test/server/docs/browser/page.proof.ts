@@ -144,10 +144,13 @@ suiteInBrowser('the documentation page', (openPage) => {
   test('the page can be used with the keyboard alone, and shows which element has the focus', async (t) => {
     const { page, store } = await openPage(t);
     const focused = () => page.evaluate<string>('document.activeElement.id || document.activeElement.ariaLabel');
+    const press = async (...keys: readonly string[]) => {
+      for (const key of keys) await page.keyboard.press(key);
+    };
     const tabTo = async (name: string) => {
       for (let i = 0; (await focused()) !== name; i++) {
         assert.ok(i < 40, `${name} can be reached`);
-        await page.keyboard.press('Tab');
+        await press('Tab');
         assert.equal(await page.evaluate('document.activeElement.matches(":focus-visible")'), true);
       }
     };
@@ -156,25 +159,19 @@ suiteInBrowser('the documentation page', (openPage) => {
     await page.locator('#key').focus();
     assert.equal(await page.evaluate('getComputedStyle(document.activeElement).outlineStyle'), 'solid');
     await page.keyboard.type('key-1');
-    await page.keyboard.press('Enter');
+    await press('Enter');
     await page.locator('#response details').first().waitFor();
     await tabTo('order-id');
-    await page.keyboard.press('Enter');
-    await page.keyboard.press('Tab');
-    await page.keyboard.press('Enter');
+    await press('Enter', 'Tab', 'Enter');
     await page.locator('#response .status:text("204")').waitFor();
     assert.equal(store.get(9007199254740992n)?.status, 'cancelled');
     assert.equal(await focused(), 'order-id', 'the focus returns from the dialog');
-    await page.keyboard.press('Shift+Tab');
-    await page.keyboard.press('Enter');
+    await press('Shift+Tab', 'Enter');
     await page.locator('#response .orders').waitFor();
     await tabTo('Cancel order 9223372036854775807');
-    await page.keyboard.press('Enter');
-    await page.keyboard.press('Escape');
+    await press('Enter', 'Escape');
     assert.equal(await focused(), 'Cancel order 9223372036854775807');
-    await page.keyboard.press('Enter');
-    await page.keyboard.press('Tab');
-    await page.keyboard.press('Enter');
+    await press('Enter', 'Tab', 'Enter');
     await page.locator('[aria-label="Cancel order 9223372036854775807: 204 No Content"]').waitFor();
     assert.equal(store.get(2n ** 63n - 1n)?.status, 'cancelled');
   });
