@@ -34,10 +34,7 @@ test('announcementFields throws an error that names the invalid option', () => {
     [tooEarly, 'RangeError', 'sunsetAt: expected an instant that is not before deprecatedAt'],
     [{ deprecatedAt: never }, 'RangeError', 'deprecatedAt: expected a valid Date'],
     [{ sunsetAt: never }, 'RangeError', 'sunsetAt: expected a valid Date'],
-    [{ deprecatedAt: '2026' }, 'TypeError', 'deprecatedAt: expected a Date'],
-    [{ sunsetAt: 2026 }, 'TypeError', 'sunsetAt: expected a Date'],
     [{ documentation: 'docs' }, 'TypeError', 'documentation: expected an absolute URL'],
-    [null, 'TypeError', 'options: expected an object with deprecatedAt, sunsetAt, documentation'],
   ] as const) {
     assert.throws(() => Reflect.apply(announcementFields, undefined, [announcement]), { name, message });
   }
