@@ -8,6 +8,7 @@ import swagger from '@fastify/swagger';
 import { type FastifyInstance, fastify } from 'fastify';
 import { fastifyPlugin } from 'store-orders/fastify';
 import { fakeStore } from '../../support/fake-store.js';
+import { cancel } from '../support/messages.js';
 import { open } from '../support/raw-socket.js';
 import { createShop, KEY, ORDERS, order } from '../support/shop.js';
 
@@ -83,8 +84,8 @@ test('the response does not wait for the request body', async (t) => {
   const app = fastify({ forceCloseConnections: true });
   app.register(fastifyPlugin(service));
   const { port } = new URL(await listen(t, app));
-  const fields = ['Host: a', KEY.join(': '), 'Content-Type: application/json', 'Content-Length: 1000'].join('\r\n');
-  const socket = open(Number(port), `DELETE ${order(1)} HTTP/1.1\r\n${fields}\r\n\r\n{"id"`);
+  const head = cancel(1, 'Content-Type: application/json', 'Content-Length: 1000');
+  const socket = open(Number(port), `${head}{"id"`);
   assert.match(String((await once(socket, 'data'))[0]), /^HTTP\/1\.1 204 /);
   assert.equal(store.get(1n)?.status, 'cancelled');
 });

@@ -10,11 +10,10 @@ import { createMemoryOrderStore, createPlan, perMinute } from 'store-orders';
 import { nodeHandler } from 'store-orders/handler';
 import { pageOf } from '../../support/fake-store.js';
 import { until } from '../../support/until.js';
+import { get } from '../support/messages.js';
 import { open } from '../support/raw-socket.js';
 import { createShop, KEY, ORDERS } from '../support/shop.js';
 import { serve } from './support/servers.js';
-
-const HEAD = `GET ${ORDERS} HTTP/1.1\r\nHost: orders.test\r\n${KEY.join(': ')}\r\n\r\n`;
 
 const PLENTY = createPlan({ name: 'plenty', policies: [perMinute(1e9)] });
 
@@ -41,7 +40,7 @@ const SHORTER = 60_000;
 test('a reader that stalls is dropped after the server.timeout that the host has set', async (t) => {
   const { server, port, sockets } = await start(t, LONG);
   server.timeout = 200;
-  const reader = open(port, HEAD).pause();
+  const reader = open(port, get()).pause();
   t.after(() => reader.destroy());
   await once(server, 'connection');
   await until(() => sockets.size === 0);
@@ -52,7 +51,7 @@ test('a reader that reads 20 kB/s is not dropped, and the server keeps no more t
   // Everything is 20 times as fast: 400 kB/s, and a timeout of 6 s. The system accepts data from the
   // server in steps of more than a megabyte, whatever the speed.
   server.timeout = 6_000;
-  const reader = open(port, HEAD).pause();
+  const reader = open(port, get()).pause();
   t.after(() => reader.destroy());
   const startMs = performance.now();
   for (let bytes = 0; bytes < 15 * 400_000; ) {
@@ -71,7 +70,7 @@ test('readers that hang up at any time leave no connection, no listener and no m
   const rounds = Number(process.env['STORE_ORDERS_ROUNDS'] ?? 20);
   const hangUp = async (index: number) => {
     const codings = ['identity', 'gzip', 'br'];
-    const socket = open(port, HEAD.replace('\r\n\r\n', `\r\nAccept-Encoding: ${codings[index % 3]}\r\n\r\n`));
+    const socket = open(port, get(`Accept-Encoding: ${codings[index % 3]}`));
     socket.on('error', () => {});
     if (index % 4 > 0) await once(socket, 'data');
     if (index % 4 > 1) await new Promise(setImmediate);

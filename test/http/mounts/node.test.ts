@@ -7,6 +7,7 @@ import { nodeHandler } from 'store-orders/handler';
 import { fakeStore } from '../../support/fake-store.js';
 import { createDeferred, until } from '../../support/until.js';
 import { assertError, checkAnswer, rateLimitOf } from '../support/answer.js';
+import { get } from '../support/messages.js';
 import { exchange, open, readText } from '../support/raw-socket.js';
 import { createShop, KEY, ORDERS } from '../support/shop.js';
 import { askNode } from '../support/ways.js';
@@ -100,7 +101,7 @@ test('the service writes no response if the host has begun or ended one', async 
       if (!isEnded) response.end('te');
     };
     const port = await serve(t, createServer(listener));
-    const text = await readText(open(port, `GET ${ORDERS} HTTP/1.1\r\nHost: a\r\n${KEY.join(': ')}\r\n\r\n`));
+    const text = await readText(open(port, get()));
     assert.match(text, /^HTTP\/1\.1 200 OK\r\n(?!.*X-RateLimit).*la.*te/s);
   }
 });
