@@ -86,8 +86,3 @@ test('an API key is not accepted from an Authorization field that is folded over
     assert.equal(order, 'pending');
   }
 });
-
-test('the response does not wait for a request body that arrives after the head', async (t) => {
-  const { statuses } = await send(t, [get('Content-Length: 5', 'Connection: close'), 'hello']);
-  assert.deepEqual(statuses, [200]);
-});
