@@ -6,7 +6,7 @@ import { createFrontDoor } from '../../dist/http/front-door.js';
 import { createServiceBehind } from '../../dist/http/service.js';
 import { fakeStore, pagesOf } from '../support/fake-store.js';
 import { collectReplies } from './support/replies.js';
-import { authenticate, bearer, createShop, KEY, ORDERS, order } from './support/shop.js';
+import { authenticate, bearer, createShop, GET, KEY, ORDERS, order } from './support/shop.js';
 import { asking, openShop, WAYS } from './support/ways.js';
 
 const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
@@ -147,7 +147,7 @@ test('the path that the diagnostics channel reports is cut off and has no secret
     ['user:SECRET@h:443', ''],
     ['/a#token=SECRET', '/a'],
   ] as const) {
-    await service.respond({ method: 'GET', url, rawHeaders: KEY });
+    await service.respond({ ...GET, url });
     assert.equal(messages.at(-1)?.path, path, url);
   }
   await service.refuse('headers_too_large');
@@ -158,7 +158,7 @@ test('the diagnostics channel gets one message for a streamed list, when the str
   const messages = collectReplies(t);
   const failure = new Error('the cursor is gone');
   const stopped = async (service: OrderService) => {
-    const { body } = await service.respond({ method: 'GET', url: ORDERS, rawHeaders: KEY });
+    const { body } = await service.respond(GET);
     assert.ok(typeof body === 'object' && Symbol.asyncIterator in body);
     const before = messages.length;
     for await (const _ of body) {

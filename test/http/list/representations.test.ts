@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
-import { suite, type TestContext, test } from 'node:test';
+import { suite, test } from 'node:test';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import { createMemoryOrderStore, type ListedOrders, type OrderArray } from 'store-orders';
+import { createMemoryOrderStore, type OrderArray } from 'store-orders';
 import { serializeOrders } from '../../../dist/orders/json.js';
 import { fakeStore, withVersion } from '../../support/fake-store.js';
 import { type Answer, tagOf } from '../support/answer.js';
-import { createShop, KEY, ORDERS } from '../support/shop.js';
-import { type Ask, asking, openShop, WAYS } from '../support/ways.js';
+import { createShop, GET, KEY, ORDERS } from '../support/shop.js';
+import { type Ask, asking, listing, WAYS } from '../support/ways.js';
 
 const few = ordersUpTo(3);
 /** A list that is serialised in one pass of the event loop. */
@@ -71,11 +71,8 @@ const CODINGS: readonly (readonly [acceptEncoding: string | undefined, coding: s
 
 for (const way of WAYS) {
   suite(`reached by ${way.name}`, () => {
-    const listing = async (t: TestContext, listed: ListedOrders) =>
-      (await openShop(t, way, { store: fakeStore({ list: () => listed }) })).ask;
-
     test('uses the coding that Accept-Encoding prefers', async (t) => {
-      const ask = await listing(t, some);
+      const ask = await listing(t, way, some);
       for (const [acceptEncoding, coding] of CODINGS) {
         assert.equal(codingOf(await get(ask, acceptEncoding)), coding, acceptEncoding);
       }
@@ -83,7 +80,7 @@ for (const way of WAYS) {
 
     test('a list that is always sent uncompressed is sent even if Accept-Encoding excludes that', async (t) => {
       for (const list of [few, [...few]]) {
-        const answer = await get(await listing(t, list), 'gzip, identity;q=0');
+        const answer = await get(await listing(t, way, list), 'gzip, identity;q=0');
         assert.deepEqual([answer.status, codingOf(answer)], [200, 'identity']);
       }
     });
@@ -92,7 +89,7 @@ for (const way of WAYS) {
       test(`every coding of ${orders.length} orders decodes to the same bytes; HEAD has the same fields as GET, even as the first request`, async (t) => {
         const serialized = serializeOrders(orders);
         for (const coding of ['identity', 'gzip', 'br']) {
-          const ask = await listing(t, orders);
+          const ask = await listing(t, way, orders);
           const head = await ask('HEAD', ORDERS, [KEY, ['Accept-Encoding', coding]]);
           const whole = await get(ask, coding);
           assert.ok(decoded(whole) === serialized, coding);
@@ -111,7 +108,7 @@ for (const way of WAYS) {
       const tags = new Set<string>();
       for (const orders of [few, some, many, many.slice(1)]) {
         for (const listed of [orders, [...orders]]) {
-          const ask = await listing(t, listed);
+          const ask = await listing(t, way, listed);
           for (const coding of ['identity', 'gzip', 'br']) {
             const tag = tagOf(await get(ask, coding));
             assert.match(tag, /^"[\w-]{22}(?:-gzip|-br)?"$/);
@@ -133,9 +130,8 @@ test('a list of at most 64 KiB is one text, and a list below 1,024 bytes is not 
   ] as const) {
     const list = () => Object.assign(Readable.from(['x'.repeat(bytes - 2)]), { version: 1 });
     const { service } = createShop({ store: fakeStore({ list }) });
-    const head = { method: 'GET', url: ORDERS, rawHeaders: KEY };
-    const { headers } = await service.respond({ ...head, rawHeaders: [...KEY, 'Accept-Encoding', 'br'] });
-    assert.deepEqual([typeof (await service.respond(head)).body, headers.includes('br')], [type, isCompressed]);
+    const { headers } = await service.respond({ ...GET, rawHeaders: [...KEY, 'Accept-Encoding', 'br'] });
+    assert.deepEqual([typeof (await service.respond(GET)).body, headers.includes('br')], [type, isCompressed]);
   }
 });
 
@@ -168,8 +164,7 @@ test('changing an array while it is serialised does not change the list that is 
 
 test('a long list is serialised in several passes of the event loop, and compressed once for each coding, for all requests that wait for it', async () => {
   const { service } = createShop({ store: fakeStore({ list: () => ordersUpTo(20_000) }) });
-  const respond = (coding: string) =>
-    service.respond({ method: 'GET', url: ORDERS, rawHeaders: [...KEY, 'Accept-Encoding', coding] });
+  const respond = (coding: string) => service.respond({ ...GET, rawHeaders: [...KEY, 'Accept-Encoding', coding] });
   let passes = 0;
   let isDone = false;
   const first = Promise.resolve(respond('identity')).finally(() => {

@@ -31,6 +31,8 @@ export const authenticate: Authenticate = (apiKey) => PRINCIPALS.get(apiKey);
 
 export const bearer = (apiKey: string): [string, string] => ['Authorization', `Bearer ${apiKey}`];
 export const KEY = bearer('business-key');
+/** The head of a request for the list. */
+export const GET = { method: 'GET', url: ORDERS, rawHeaders: KEY };
 
 /** The service with everything in memory, on a clock that only moves when a test advances it. */
 export interface Shop {

@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { Agent, createServer, request as httpRequest, type IncomingMessage } from 'node:http';
 import type { TestContext } from 'node:test';
-import type { OrderServiceOptions } from 'store-orders';
+import type { ListedOrders, OrderServiceOptions } from 'store-orders';
 import { fetchHandler } from 'store-orders/fetch';
 import { nodeHandler, type OrderService } from 'store-orders/handler';
+import { fakeStore } from '../../support/fake-store.js';
 import { serve } from '../mounts/support/servers.js';
 import { type Answer, checkAnswer, createAnswer } from './answer.js';
 import { createShop, type Shop } from './shop.js';
@@ -114,4 +115,9 @@ export async function openShop(
 ): Promise<Shop & { readonly ask: Ask }> {
   const shop = createShop(options);
   return { ...shop, ask: await way.open(t, shop.service) };
+}
+
+/** Creates a service that lists these orders, and opens it in one way until the end of the test. */
+export async function listing(t: TestContext, way: Way, listed: ListedOrders): Promise<Ask> {
+  return (await openShop(t, way, { store: fakeStore({ list: () => listed }) })).ask;
 }

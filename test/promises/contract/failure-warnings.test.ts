@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PLANS, type RequestHead } from 'store-orders';
-import { bearer, createShop, KEY, ORDERS } from '../../http/support/shop.js';
+import { bearer, createShop, GET, KEY, ORDERS } from '../../http/support/shop.js';
 import { fakeStore, pagesOf } from '../../support/fake-store.js';
 import { fail, failure, settled, warnings } from './support/failing.js';
-
-const GET = { method: 'GET', url: ORDERS, rawHeaders: KEY };
 
 /** Returns the statuses of two requests. */
 async function statuses(options: object, head: RequestHead = GET): Promise<readonly number[]> {

@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import type { OrderServiceOptions } from 'store-orders';
 import { assertError, createAnswer, rateLimitOf, retryAfterOf } from '../../http/support/answer.js';
 import { collectReplies, onReplies } from '../../http/support/replies.js';
-import { authenticate, createShop, KEY, ORDERS } from '../../http/support/shop.js';
+import { authenticate, createShop, GET, KEY, ORDERS } from '../../http/support/shop.js';
 import { type Ask, asking, openShop, WAYS } from '../../http/support/ways.js';
 import { fakeStore, pagesOf } from '../../support/fake-store.js';
 import { fail, failure, settled, warnings } from './support/failing.js';
@@ -13,8 +13,6 @@ function thenable(settle: (resolve: (value: unknown) => void, reject: (reason: u
   // biome-ignore lint/suspicious/noThenProperty: the test needs an object with `then`
   return { then: settle };
 }
-
-const GET = { method: 'GET', url: ORDERS, rawHeaders: KEY };
 
 type Misbehaviour = () => unknown;
 
