@@ -1,4 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 
 export const MIB = 2 ** 20;
 
@@ -19,4 +21,9 @@ export function peakBytes(pid: number | undefined): number {
 export function forgetPeak(pid: number | undefined): void {
   const file = `/proc/${pid}/clear_refs`;
   if (existsSync(file)) writeFileSync(file, '5');
+}
+
+export function collectGarbage(): void {
+  setFlagsFromString('--expose-gc');
+  runInNewContext('gc')();
 }

@@ -1,14 +1,12 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import type { ListedOrders, Order } from 'store-orders';
 import { fakeStore, pagesOf, withVersion } from '../../support/fake-store.js';
-import { MIB, mebibytes } from '../../support/memory.js';
+import { collectGarbage, MIB, mebibytes } from '../../support/memory.js';
 import { createDeferred, until } from '../../support/until.js';
 import { assertError } from '../support/answer.js';
-import { createShop, KEY, ORDERS } from '../support/shop.js';
+import { createShop, GET, KEY, ORDERS } from '../support/shop.js';
 import { asking, openShop, WAYS } from '../support/ways.js';
 
 const PAGES: readonly Order[][] = [[{ id: 1n }, { id: 2n }], [], [{ id: 3n }]];
@@ -77,7 +75,7 @@ test('long arrays are serialised one version at a time, and each reader gets its
   let mostAtOnce = 0;
   let listed: ListedOrders = [];
   const { service } = createShop({ store: fakeStore({ list: () => listed }) });
-  const respond = () => service.respond({ method: 'GET', url: ORDERS, rawHeaders: KEY });
+  const respond = () => service.respond(GET);
   const replies = [1, 2, 2, 3, 4, 5].map(async (version) => {
     const many = Array.from({ length: 1_000 }, (_, id) => ({ id: BigInt(id), quantity: version }));
     const first = {
@@ -125,7 +123,7 @@ function createChangingShop(pageBytes = 0) {
     },
   });
   const { service } = createShop({ store: fakeStore({ list }) });
-  const respond = async () => service.respond({ method: 'GET', url: ORDERS, rawHeaders: KEY });
+  const respond = async () => service.respond(GET);
   return { readings, respond, versions: () => version, mostAtOnce: () => mostAtOnce };
 }
 
@@ -155,8 +153,6 @@ test('while pages are read, all requests for newer versions wait for one further
 
 test('however often a long list changes, two versions of it are in memory', async () => {
   const { readings, respond } = createChangingShop(16 * MIB);
-  setFlagsFromString('--expose-gc');
-  const collectGarbage = runInNewContext('gc');
   const heldBytes = () => {
     // The second call waits for the memory that the first one has found.
     collectGarbage();

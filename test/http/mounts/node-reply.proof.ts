@@ -1,19 +1,17 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { createMemoryOrderStore, createPlan, perMinute } from 'store-orders';
 import { nodeHandler } from 'store-orders/handler';
 import { pageOf } from '../../support/fake-store.js';
+import { collectGarbage } from '../../support/memory.js';
 import { until } from '../../support/until.js';
 import { get } from '../support/messages.js';
 import { open } from '../support/raw-socket.js';
 import { createShop, KEY, ORDERS } from '../support/shop.js';
-import { serve } from './support/servers.js';
+import { listening } from './support/mount.js';
 
 const PLENTY = createPlan({ name: 'plenty', policies: [perMinute(1e9)] });
 
@@ -24,12 +22,9 @@ async function start(t: TestContext, count: number) {
   );
   const { service } = createShop({ store, authenticate: () => ({ id: 'reader', plan: PLENTY }) });
   const server = createServer(nodeHandler(service));
-  const sockets = new Set<Socket>();
-  server.on('connection', (socket) => {
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
-  });
-  return { server, port: await serve(t, server), sockets, text: `[${pageOf(store.list())}]` };
+  const { port, sockets, close } = await listening(server);
+  t.after(close);
+  return { server, port, sockets, text: `[${pageOf(store.list())}]` };
 }
 
 /** A list longer than the kernel's buffers, so that the server must wait if a reader stops reading. */
@@ -89,13 +84,10 @@ test('readers that hang up at any time leave no connection, no listener and no m
   assert.equal(await (await fetch(`http://127.0.0.1:${port}${ORDERS}`, { headers: [KEY] })).text(), text);
 });
 
-setFlagsFromString('--expose-gc');
-const collect: () => void = runInNewContext('gc');
-
 /** Measures the memory in use. Memory outside the heap is freed some time after the collection. */
 async function settledBytes(): Promise<number> {
   for (let times = 0; times < 5; times++) {
-    collect();
+    collectGarbage();
     await sleep(20);
   }
   const { heapUsed, external } = process.memoryUsage();

@@ -30,11 +30,11 @@ export interface Mounted {
   readonly close: () => Promise<unknown>;
 }
 
-/** Listens on a free port of the loopback interface. */
+/** Listens on a free port of the loopback interface. Returns the open connections too. */
 export async function listening(
   server: Server,
   scheme: 'http' | 'https' = 'http',
-): Promise<Mounted & { readonly port: number }> {
+): Promise<Mounted & { readonly port: number; readonly sockets: ReadonlySet<Socket> }> {
   server.unref();
   // An http2 server does not close its own HTTP/1.1 connections.
   const sockets = new Set<Socket>();
@@ -46,6 +46,7 @@ export async function listening(
   return {
     origin: `${scheme}://127.0.0.1:${port}`,
     port,
+    sockets,
     close: () =>
       new Promise<void>((resolve) => {
         server.close(() => resolve());
