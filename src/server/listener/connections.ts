@@ -10,7 +10,7 @@ export interface ConnectionLimits {
   readonly most: number;
   /** The maximum number of connections of one address. */
   readonly mostPerAddress: number;
-  /** An idle connection is closed after this time, at the latest after twice this time. */
+  /** An idle connection is closed after between one and two times this long. */
   readonly idleMs: number;
 }
 

@@ -34,7 +34,7 @@ const PIPE_BYTES = 4_096;
 /** The size of a batch for a file, which accepts any write whole. Fewer writes take less time. */
 const FILE_BYTES = 65_536;
 
-/** How much can wait while nobody reads the log. Further lines are dropped. */
+/** How many bytes are kept while nobody reads the log. Further lines are dropped. */
 const MOST_BYTES = 16 * 1_024 * 1_024;
 
 /** How long a line may wait to be written together with other lines. */

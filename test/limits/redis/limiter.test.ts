@@ -229,7 +229,7 @@ test('an invalid option or length of a ban throws an error that names it', async
   await assert.rejects(open().ban('key', 0), new RangeError('ms: expected a whole number from 1 up'));
 });
 
-test('a server that returns something else than the right number of integers counts as failing, and so does a `send` that throws', async () => {
+test('a server whose reply does not have the right number of integers counts as failing, and so does a `send` that throws', async () => {
   for (const answer of ['OK', null, [], [1, 2], ['x', 0, 0, 0]]) {
     const limiter = open({ send: async () => answer, onBackendError: 'closed' });
     await assert.rejects(async () => limiter.take('key', PLAN), {

@@ -61,7 +61,7 @@ function commands(keys: number, ms: fc.Arbitrary<number>, plan = ANY_PLAN) {
     action: anyAction,
     key: fc.nat({ max: keys - 1 }),
     plan,
-    // The cost of a request, or what it lacks to the largest cost that the plan can grant.
+    // The cost of a request. With `isFromMost`, how far it is below the largest possible cost.
     cost: fc.oneof({ weight: 4, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: fc.nat({ max: 6 }) }),
     isFromMost: fc.nat({ max: 6 }).map((number) => number === 6),
     ms,

@@ -44,7 +44,7 @@ test('every subpath of the package loads with require and with import, without a
   }
 });
 
-test('without the PostgreSQL driver, the program prints one sentence that tells what to install', () => {
+test('without the PostgreSQL driver, the program prints one sentence that names what to install', () => {
   const program = 'node_modules/store-orders/dist/server/main.js';
   const args = [program, 'keys', 'list', '--database-url', 'postgres://ann:secret@localhost:1/shop'];
   const { status, stderr } = spawnSync(process.execPath, args, { cwd: join(folder, 'module'), encoding: 'utf8' });

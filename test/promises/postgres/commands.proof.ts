@@ -9,7 +9,7 @@ import { programIn } from '../../server/support/program.js';
 import { missingEngine, startEngine } from '../../support/postgres-server.js';
 
 const PASSWORD = 'horse battery';
-const WRITTEN = encodeURIComponent(PASSWORD);
+const ENCODED_PASSWORD = encodeURIComponent(PASSWORD);
 
 describe('the program with a PostgreSQL database', { skip: missingEngine }, async () => {
   // PostgreSQL trusts every user that connects to its socket, except ann, who needs a password.
@@ -83,12 +83,21 @@ describe('the program with a PostgreSQL database', { skip: missingEngine }, asyn
     const client = new pg.Client(url);
     await client.connect();
     await client.query(`DROP ROLE IF EXISTS ann; CREATE ROLE ann LOGIN PASSWORD '${PASSWORD}x'`);
-    const withUser = url.replace('postgres@', `ann:${WRITTEN}@`);
+    const withUser = url.replace('postgres@', `ann:${ENCODED_PASSWORD}@`);
     for (const [url, says] of [
       [withUser, /cannot open the database postgres:\/\/%2F\S+: password authentication failed for user "ann"/],
-      [`postgres://ann:${WRITTEN}@localhost:1/shop`, /database postgres:\/\/localhost:1\/shop: connect ECONNREFUSED/],
-      [`postgres://absent.invalid/shop?user=ann&password=${WRITTEN}`, /postgres:\/\/absent\.invalid:5432\/shop: /],
-      [`postgres://ann:${WRITTEN}@localhost/shop?sslcert=/absent`, /cannot open the database of this URL: ENOENT/],
+      [
+        `postgres://ann:${ENCODED_PASSWORD}@localhost:1/shop`,
+        /database postgres:\/\/localhost:1\/shop: connect ECONNREFUSED/,
+      ],
+      [
+        `postgres://absent.invalid/shop?user=ann&password=${ENCODED_PASSWORD}`,
+        /postgres:\/\/absent\.invalid:5432\/shop: /,
+      ],
+      [
+        `postgres://ann:${ENCODED_PASSWORD}@localhost/shop?sslcert=/absent`,
+        /cannot open the database of this URL: ENOENT/,
+      ],
     ] as const) {
       const message = await failure(['keys', 'list', '--database-url', url]);
       assert.match(message, says);

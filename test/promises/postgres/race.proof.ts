@@ -101,7 +101,7 @@ test(`${STORES} stores cancel and ship ${PARTS * PART} orders correctly while Po
   });
 });
 
-test('isLinearizable tells true histories from false ones', () => {
+test('isLinearizable distinguishes true histories from false ones', () => {
   const attempt = (kind: Attempt['kind'], start: number, end: number, answer?: string) => {
     return { kind, start, end, answer };
   };

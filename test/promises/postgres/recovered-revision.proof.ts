@@ -25,7 +25,7 @@ describe('the revision of the orders in PostgreSQL, when they come back by anoth
     assert.notEqual(await versionOf(), restored);
   });
 
-  test('is another one after the restore of a dump that lacks a change which was in flight', async (t) => {
+  test('differs after the restore of a dump that lacks a change which was in flight', async (t) => {
     const { pool, store, schema, later, versionOf } = await openStore(t, engine);
     const end = await beginTransaction(pool, "INSERT INTO store_orders (id, status) VALUES (3, 'x')");
     const dump = await dumpDatabase(engine.url, '--schema', schema);
@@ -38,7 +38,7 @@ describe('the revision of the orders in PostgreSQL, when they come back by anoth
     assert.notEqual(await versionOf(), before);
   });
 
-  test('is another one after a crash that has lost a commit, but not its number', async () => {
+  test('differs after a crash that has lost a commit, but not its number', async () => {
     const fragile = await startEngine();
     const pool = fragile.pool();
     const store = createPostgresOrderStore(pool);

@@ -15,7 +15,7 @@ describe('the revision of the orders in PostgreSQL', { skip: missingEngine }, as
 
   const open = (t: TestContext, options?: pg.PoolConfig) => openStore(t, engine, options);
 
-  test('is another one when one of two transactions that have changed the list ends', async (t) => {
+  test('changes when one of two transactions that have changed the list ends', async (t) => {
     const { pool, later, versionOf } = await open(t);
     const ends = [
       await beginTransaction(pool, 'DELETE FROM store_orders WHERE id = 1'),
@@ -101,7 +101,7 @@ describe('the revision of the orders in PostgreSQL', { skip: missingEngine }, as
     assert.equal((await listed(store)).length, committed);
   });
 
-  test('is another one after each run of a script that seeds the random numbers', async (t) => {
+  test('changes with each run of a script that seeds the random numbers', async (t) => {
     const { pool, store, later, versionOf } = await open(t);
     const versions: unknown[] = [];
     for (const id of [3, 4, 5]) {

@@ -13,7 +13,7 @@ export const VERSIONS = readdirSync(FORMATS).flatMap((name) => (name.endsWith('.
 /** This version. */
 export const VERSION = String(createRequire(import.meta.url)('store-orders/package.json').version);
 
-/** What to do if this version stores something else than its file in `formats` has. */
+/** The message of a test that finds another format than that of this version's stored file. */
 export const ADVICE = `the format differs from that in test/promises/formats/stored. Never change what ${VERSION} stores once it is released: \
 add a step to the list of migrations (and a number to RECORD_FORMAT in Redis), and raise the version in package.json. Then write \
 the files of the new version: node --import tsx test/promises/formats/support/write-formats.ts`;
