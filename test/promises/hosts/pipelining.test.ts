@@ -65,18 +65,25 @@ for (const [name, mount] of Object.entries(SERVERS)) {
 
   const says = `${name}: if a client hangs up, the lists that it has pipelined end too, and none counts as failed`;
   test(says, { timeout: 60_000 }, async (t) => {
-    const { service, counts } = createEndless(PAGE);
-    const errors = new Set<unknown>();
-    t.after(onReplies(({ error }) => errors.add(error)));
-    const server = await mount(service);
-    let requests = 0;
-    server.on('request', () => requests++);
-    const socket = open(await serve(t, server), GET.repeat(3)).pause();
-    await until(() => requests === 3 && counts.started > 0);
-    socket.destroy();
-    await service.close();
-    assert.equal(counts.ended, counts.started);
-    assert.deepEqual(errors, new Set([undefined]));
+    for (const isSlow of [false, true]) {
+      const { service, counts } = createEndless(PAGE);
+      const errors = new Set<unknown>();
+      t.after(onReplies(({ error }) => errors.add(error)));
+      const { promise: hungUp, resolve: hangUp } = createDeferred<unknown>();
+      const respondLate: typeof service.respond = (...request) => hungUp.then(() => service.respond(...request));
+      const server = await mount(isSlow ? { ...service, respond: respondLate } : service);
+      let requests = 0;
+      server.on('request', () => requests++);
+      server.on('connection', (connection) => connection.on('close', () => setImmediate(hangUp)));
+      const socket = open(await serve(t, server), GET.repeat(3)).pause();
+      await until(() => requests === 3 && (isSlow || counts.started > 0));
+      socket.resetAndDestroy();
+      await hungUp;
+      await new Promise((resolve) => setImmediate(resolve));
+      await service.close();
+      assert.equal(counts.ended, counts.started);
+      assert.deepEqual(errors, new Set([undefined]));
+    }
   });
 
   test(`${name}: a client that sends forty requests, and reads only later, gets every response that was begun`, async (t) => {
