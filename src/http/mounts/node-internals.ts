@@ -143,7 +143,7 @@ const MAX_LINGER_BYTES = 16_384;
  * its side too, for two seconds and 16 KB at most. If unread bytes were left, the system would reset
  * the connection, and the client could lose responses that it has not read yet (RFC 9112 §9.6).
  * Node.js reads again at `resume`, and a listener for `data` takes the bytes away from its parser.
- * Test: `pipelining.test.ts`, forty requests.
+ * Test: `late-errors.test.ts`, without attach.
  */
 export function closeGently(socket: Duplex & { readonly bytesRead?: number }, last?: string): void {
   const { bytesRead: alreadyRead = 0 } = socket;

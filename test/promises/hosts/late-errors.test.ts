@@ -10,8 +10,11 @@ import { open, readText } from '../../http/support/raw-socket.js';
 import { onReplies } from '../../http/support/replies.js';
 import { createShop } from '../../http/support/shop.js';
 import { fakeStore } from '../../support/fake-store.js';
+import { createDeferred, until } from '../../support/until.js';
 
-test('a list whose request is followed by a CONNECT is sent to its end, unless the client stops reading or resets the connection', async (t) => {
+test('a list whose request is followed by a CONNECT is sent to its end, unless the client stops reading or resets the connection', {
+  timeout: 60_000,
+}, async (t) => {
   async function* list() {
     for (let id = 0; id < 64; id++) yield `{"id":${id},"shipDate":"${'x'.repeat(500_000)}"}`;
   }
@@ -66,4 +69,22 @@ test('a connection that the client resets is closed without a charge, and the se
   assert.equal((await error)[0].code, 'ECONNRESET');
   await expectRefusal(port, 'bad_request', GARBAGE);
   assert.deepEqual(statuses, [200, 400]);
+});
+
+test('without attach, bytes that arrive after the last response are dropped, and do not reset the connection', async (t) => {
+  const { promise: listed, resolve: list } = createDeferred<[]>();
+  const server = createServer(nodeHandler(createShop({ store: fakeStore({ list: () => listed }) }).service));
+  const port = await serve(t, server);
+  const opened = once(server, 'connection');
+  server.on('request', () => setImmediate(list, []));
+  const socket = open(port, get() + GARBAGE).pause();
+  const [connection] = await opened;
+  await once(connection, 'finish');
+  const { bytesRead } = connection;
+  socket.write(GARBAGE);
+  await until(() => connection.bytesRead > bytesRead);
+  assert.equal(connection.destroyed, false);
+  const received = readText(socket);
+  socket.resume();
+  assert.match(await received, /^HTTP\/1\.1 200/);
 });
