@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { suite, test } from 'node:test';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import { createMemoryOrderStore, type OrderArray } from 'store-orders';
+import type { OrderArray } from 'store-orders';
 import { serializeOrders } from '../../../dist/orders/json.js';
 import { fakeStore, withVersion } from '../../support/fake-store.js';
 import { type Answer, tagOf } from '../support/answer.js';
@@ -132,26 +132,6 @@ test('a list of at most 64 KiB is one text, and a list below 1,024 bytes is not 
     const { service } = createShop({ store: fakeStore({ list }) });
     const { headers } = await service.respond({ ...GET, rawHeaders: [...KEY, 'Accept-Encoding', 'br'] });
     assert.deepEqual([typeof (await service.respond(GET)).body, headers.includes('br')], [type, isCompressed]);
-  }
-});
-
-test('after each change of the orders, clients get the new list in every coding, whether it has a version or not', async () => {
-  const memory = createMemoryOrderStore(some);
-  const unversioned = [...many];
-  for (const [store, put] of [
-    [memory, (id: bigint) => memory.put([{ id }])],
-    [fakeStore({ list: () => unversioned }), (id: bigint) => unversioned.push({ id })],
-  ] as const) {
-    const ask = asking(createShop({ store }).service);
-    for (const id of [10_000n, 10_001n]) {
-      put(id);
-      const expected = serializeOrders(store === memory ? memory.list() : unversioned);
-      for (const coding of ['gzip', 'br']) {
-        for (const answer of await Promise.all([get(ask, coding), get(ask, coding)])) {
-          assert.deepEqual([codingOf(answer), decoded(answer)], [coding, expected]);
-        }
-      }
-    }
   }
 });
 
