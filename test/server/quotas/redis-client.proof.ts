@@ -70,15 +70,16 @@ test('while Redis is down, a server starts and counts by itself, and a command p
   assert.equal(await server.stop('SIGTERM'), 0);
 });
 
-test('a server uses the password and the database of a Redis URL, and never shows the password, even if it is wrong', {
+test('a server uses the user, the password and the database of a Redis URL, and never shows the password, even if it is wrong', {
   skip,
 }, async (t) => {
   const { cwd, failure } = programIn();
   const { port, client } = await redisFor(t);
-  await client.config('SET', 'requirepass', PASSWORD);
+  await client.config('SET', 'requirepass', 'of the default user');
+  await client.acl('SETUSER', 'shop', 'on', `>${PASSWORD}`, '~*', '+@all');
   const texts: string[] = [];
 
-  const right = await startServer(t, { cwd }, '--redis-url', `redis://:${ENCODED}@${HOST}:${port}/3`);
+  const right = await startServer(t, { cwd }, '--redis-url', `redis://shop:${ENCODED}@${HOST}:${port}/3`);
   assert.equal(right.log()[0]?.['redis'], `redis://${HOST}:${port}/3`);
   const { key, id } = await issueKey(cwd, 'enterprise', '--per-day', '9');
   assert.equal(await remaining(right, key), '8');
