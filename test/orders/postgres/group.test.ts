@@ -51,20 +51,25 @@ test('a statement carries out at most 128 cancels, in ascending order of ids, an
   assert.deepEqual([asked[0]?.values, asked[1]?.values], [[`{${idsTo(128).slice(1)}}`], ['0']]);
 });
 
-test('a cancel whose order stays locked is sent again every 50 ms, and rejects after 5 s', async (t) => {
-  t.mock.timers.enable({ apis: ['setTimeout'] });
-  let nowMs = 0;
-  t.mock.method(performance, 'now', () => nowMs);
-  const query = t.mock.fn(async () => ({ rows: [{ id: '1', found: '0' }] }));
-  const message = 'order 1: another transaction has held a lock for more than 5 s';
-  const rejected = assert.rejects(createPostgresOrderStore({ query }).cancel(1n), { message });
-  for (; nowMs <= 5_000; nowMs += 50) {
-    for (let turn = 0; turn < 3; turn++) await setImmediate();
-    t.mock.timers.tick(50);
-  }
-  await rejected;
-  assert.equal(query.mock.callCount(), 101);
-});
+for (const [why, answer] of [
+  ['whose order stays locked', async () => ({ rows: [{ id: '1', found: '0' }] })],
+  ['whose trigger waits for a lock', () => Promise.reject(Object.assign(new Error('timeout'), { code: '55P03' }))],
+] as const) {
+  test(`a cancel ${why} is sent again every 50 ms, and rejects after 5 s`, async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    let nowMs = 0;
+    t.mock.method(performance, 'now', () => nowMs);
+    const query = t.mock.fn(answer);
+    const message = 'order 1: another transaction has held a lock for more than 5 s';
+    const rejected = assert.rejects(createPostgresOrderStore({ query }).cancel(1n), { message });
+    for (; nowMs <= 5_000; nowMs += 50) {
+      for (let turn = 0; turn < 3; turn++) await setImmediate();
+      t.mock.timers.tick(50);
+    }
+    await rejected;
+    assert.equal(query.mock.callCount(), 101);
+  });
+}
 
 test('if the commit of an import fails, its outcome is unknown', async () => {
   const cause = new Error('lost');
