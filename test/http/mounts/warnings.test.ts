@@ -93,3 +93,17 @@ for (const [name, mount] of [
     }
   });
 }
+
+test('a target that the host has rewritten causes no warning', async (t) => {
+  const warnings = warningsOf(t);
+  const app = new Koa().use((ctx, next) => {
+    ctx.url = ORDERS;
+    return next();
+  });
+  const server = createServer(app.use(koaMiddleware(createShop().service)).callback());
+  assert.equal(
+    (await fetch(`http://127.0.0.1:${await serve(t, server)}/all/orders/of/the/shop`, { headers: [KEY] })).status,
+    404,
+  );
+  assert.deepEqual(warnings, []);
+});
