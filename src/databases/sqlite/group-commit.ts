@@ -30,6 +30,7 @@ const LOCK_RETRY_MS = 5;
 export function createWriteQueue(database: SqliteDatabase): WriteQueue {
   let waiting: WaitingWrite[] = [];
   let isScheduled = false;
+  let lastWritten: Promise<unknown> = Promise.resolve();
 
   /** Commits the writes together and settles them. Returns the others, which wait for the lock. */
   function commit(writes: readonly WaitingWrite[]): WaitingWrite[] {
@@ -47,16 +48,21 @@ export function createWriteQueue(database: SqliteDatabase): WriteQueue {
   }
 
   function flush(): void {
+    const writes = waiting;
+    // A function of the host that SQL calls may write too.
+    waiting = [];
+    const locked = commit(writes);
     // The writes that wait for the lock stay ahead of newer ones, which may change the same rows.
-    waiting = commit(waiting);
+    waiting = [...locked, ...waiting];
     isScheduled = waiting.length > 0;
-    if (isScheduled) setTimeout(flush, LOCK_RETRY_MS);
+    if (locked.length > 0) setTimeout(flush, LOCK_RETRY_MS);
+    else if (isScheduled) setImmediate(flush);
   }
 
   function write<T>(work: () => T): Promise<T> {
     if (!isScheduled) setImmediate(flush);
     isScheduled = true;
-    return new Promise((resolve, reject) => {
+    const written = new Promise<T>((resolve, reject) => {
       waiting.push({
         run() {
           const result = work();
@@ -66,14 +72,16 @@ export function createWriteQueue(database: SqliteDatabase): WriteQueue {
         untilMs: performance.now() + LOCK_DEADLINE_MS,
       });
     });
+    lastWritten = written;
+    return written;
   }
 
   return {
     write,
 
     async idle() {
-      // Writes settle in the order of their requests, so an empty write settles last.
-      if (isScheduled) await write(() => {}).catch(() => {});
+      // Writes settle in the order of their requests.
+      await lastWritten.catch(() => {});
     },
   };
 }

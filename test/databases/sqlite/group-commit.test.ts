@@ -120,6 +120,19 @@ for (const { name, open } of sqliteDrivers) {
       assert.equal(await store.cancel(2n), 'cancelled');
     });
 
+    test('a write that is requested during a commit, as by a function that SQL calls, is in the next one', async () => {
+      const written: Promise<unknown>[] = [];
+      const { store, statuses } = await opened(() => ({
+        exec(sql, proceed) {
+          if (sql === 'COMMIT' && written.length === 0) written.push(store.ship(2n));
+          return proceed();
+        },
+      }));
+      assert.equal(await store.cancel(1n), 'cancelled');
+      assert.deepEqual(await Promise.all(written), ['shipped']);
+      assert.deepEqual(statuses(), ['cancelled', 'shipped', 'pending']);
+    });
+
     test('all writes have settled when close resolves, and a close without writes does not touch the file', async () => {
       let calls = 0;
       let fails = false;
