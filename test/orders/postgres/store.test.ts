@@ -17,7 +17,8 @@ const STATEMENTS: readonly (readonly [isAnother: boolean, ...statements: string[
     ...Object.values(FIELDS).map(({ column }) => `UPDATE store_orders SET ${column} = ${column}, status = status`),
     "INSERT INTO store_orders (id, status) VALUES (3, 'pending')",
     "INSERT INTO store_orders (id, status) VALUES (1, 'x') ON CONFLICT (id) DO UPDATE SET quantity = 7",
-    "COPY (SELECT 3, 'x') TO '/tmp/orders'; COPY store_orders (id, status) FROM '/tmp/orders'",
+    // The file is in the memory of the module.
+    "COPY (SELECT 3, 'x') TO '/orders'; COPY store_orders (id, status) FROM '/orders'",
     'DELETE FROM store_orders WHERE id = 2',
     'TRUNCATE store_orders',
     "SET LOCAL session_replication_role = replica; INSERT INTO store_orders (id, status) VALUES (3, 'pending')",
