@@ -20,8 +20,7 @@ export interface MigrationOptions {
  * Migrates the tables of all parts to their newest versions, all or none. Processes that migrate at
  * the same time wait for each other. The table `store_orders_versions` contains each part's version.
  * If everything is up to date, nothing is written, and no right to write is needed. Rejects if
- * another program has a table of the same name, if a version before 0.1.0 created the tables, or if
- * a part is newer than this program knows.
+ * another program has a table of the same name, or if a part is newer than this program knows.
  */
 export async function migrateTables(
   client: PostgresClient,
@@ -33,9 +32,6 @@ DECLARE
   found integer;
 BEGIN
   PERFORM pg_advisory_xact_lock(${LOCK});
-  IF to_regclass('store_orders_schema') IS NOT NULL THEN
-    RAISE 'its tables were created by a version before 0.1.0; export the orders with that version, import them into a new database with this one, and create new keys';
-  END IF;
   IF to_regclass('store_orders_versions') IS NULL THEN
     ${creates ? '' : "RAISE 'it has no store-orders tables; check its name, or start the server to create them';"}
     -- IF NOT EXISTS: a table that was created during the wait for the lock can still be invisible.

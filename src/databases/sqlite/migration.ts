@@ -4,9 +4,8 @@ import { isResult } from './failure.js';
 /** The `application_id` that marks a file as this program's: "SOrd" in ASCII. */
 export const APPLICATION_ID = 0x534f7264;
 
-/** The table with each part's version. Versions before 0.1.0 named it `store_orders_schema`. */
+/** The table with each part's version. */
 const VERSIONS = 'store_orders_versions';
-const UNRELEASED_VERSIONS = 'store_orders_schema';
 
 /**
  * For each part of the program, such as `orders`: the SQL statements that migrate its tables. The
@@ -17,8 +16,8 @@ export type Schemas = Readonly<Record<string, readonly string[]>>;
 /**
  * Migrates the tables of all parts to their newest version, in one transaction. With `onlyCreates`,
  * creates missing tables, but throws if a part has an older version. Throws, and changes nothing, if
- * the file holds another program's tables, is not a SQLite database, was written by a version before
- * 0.1.0, or has a newer version of a part than this program knows.
+ * the file holds another program's tables, is not a SQLite database, or has a newer version of a part
+ * than this program knows.
  */
 export function migrate(database: SqliteDatabase, schemas: Schemas, onlyCreates = false): void {
   const parts = Object.entries(schemas);
@@ -72,13 +71,9 @@ export function schemaVersions(database: SqliteDatabase, schemas: Schemas): Read
   return versions;
 }
 
-const UNRELEASED =
-  'the file was written by a version before 0.1.0; export its orders with that version, import them into a new file with this one, and create new keys';
-
 /**
  * Returns whether this program created the tables. Returns `false` for a database without tables,
- * which this program may use. Throws for the database of another program or of a version before
- * 0.1.0.
+ * which this program may use. Throws for the database of another program.
  */
 export function isOurs(database: SqliteDatabase): boolean {
   try {
@@ -86,7 +81,6 @@ export function isOurs(database: SqliteDatabase): boolean {
     // failed statement open, and the file could not be switched to WAL mode.
     const tables = prepare(database, "SELECT name FROM sqlite_schema WHERE type = 'table'").all();
     if (tables.length === 0) return false;
-    if (tables.some(({ name }) => name === UNRELEASED_VERSIONS)) throw new Error(UNRELEASED);
     const [row] = prepare(database, 'PRAGMA application_id').all();
     if (row?.['application_id'] === BigInt(APPLICATION_ID)) return true;
   } catch (error) {

@@ -45,7 +45,6 @@ for (const [name, expected, make] of [
   ['a name that is too long', 'cannot_open', () => 'a'.repeat(300)],
   ['a text', 'not_a_database', (file: string) => writeFileSync(file, 'Felis catus, '.repeat(100))],
   ['a database of another program', 'other', (file: string) => databaseWith(file, 'CREATE TABLE cats (name TEXT)')],
-  ['a file of version 0.0.9', 'other', (file: string) => databaseWith(file, 'CREATE TABLE store_orders_schema (a)')],
 ] as const) {
   test(`opening ${name} fails with a SqliteFileError that has a kind and names the file`, () => {
     const directory = temporaryDirectory();

@@ -46,11 +46,6 @@ const FILES: readonly (readonly [name: string, says: RegExp, make: (file: string
     (file) => createDatabase(file, `PRAGMA journal_mode = DELETE; ${newer('program')}`),
   ],
   [
-    'a file of a version before 0.1.0',
-    /: the file was written by a version before 0\.1\.0; export its orders with that version, import them into a new file with this one, and create new keys\n$/,
-    (file) => createDatabase(file, 'ALTER TABLE store_orders_versions RENAME TO store_orders_schema'),
-  ],
-  [
     'a file with two hard links',
     /: the file has 2 names \(hard links\), and SQLite keeps a log beside each; remove all names but one\n$/,
     (file) => createDatabase(file).then(() => linkSync(file, `${file}.link`)),

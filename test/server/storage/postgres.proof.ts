@@ -70,20 +70,6 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
     });
   }
 
-  test('tables of a version before 0.1.0 are refused', async () => {
-    const url = await createDatabase(engine);
-    const client = await connect(url);
-    await client.query('CREATE TABLE store_orders_schema (part text PRIMARY KEY, version integer NOT NULL)');
-    await client.end();
-    for (const isServer of [false, true]) {
-      const opened = await openPostgresStorage(url, { isServer });
-      assert.match(
-        opened.ok ? '' : opened.message,
-        /: its tables were created by a version before 0\.1\.0; export the orders with that version, import them into a new database with this one, and create new keys$/,
-      );
-    }
-  });
-
   test('no command of a next version migrates the tables; its server does, and the old server goes on', async (t) => {
     const env = { DATABASE_URL: await createDatabase(engine), REDIS_URL: 'redis://127.0.0.1:1' };
     const options = { cwd: temporaryDirectory(), env, main: writeNextVersion() };
