@@ -16,7 +16,7 @@ cpSync('src/server/docs/assets', 'dist/server/docs/assets', { recursive: true })
 try {
   compile('--project', 'src/server/docs/browser');
   compile(...process.argv.slice(2));
-  chmodSync('dist/server/main.js', 0o755);
+  chmodSync('dist/program/main.js', 0o755);
   mkdirSync('.cache', { recursive: true });
   writeFileSync('.cache/built', '');
   utimesSync('.cache/built', begun, begun);

@@ -12,7 +12,7 @@ function isNewer(path, instantMs) {
   return status.isDirectory() && readdirSync(path).some((name) => isNewer(`${path}/${name}`, instantMs));
 }
 
-const isBuilt = existsSync('dist/server/main.js') && existsSync('.cache/built');
+const isBuilt = existsSync('dist/program/main.js') && existsSync('.cache/built');
 const builtMs = isBuilt ? statSync('.cache/built').mtimeMs : 0;
 // The lock file is changed when a new version of the compiler is installed.
 const sources = ['src', 'tsconfig.json', 'package.json', 'package-lock.json', '.ci/build.mjs'];

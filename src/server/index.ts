@@ -1,1 +1,1 @@
-export { createOrderServer, type OrderServer, type OrderServerOptions } from './listener/server.js';
+export { createOrderServer, type OrderServer, type OrderServerOptions } from './server.js';

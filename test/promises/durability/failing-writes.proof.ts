@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { copyFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, type TestContext, test } from 'node:test';
-import { type RunningServer, startServer } from '../../server/support/program.js';
+import { type RunningServer, startServer } from '../../program/support/program.js';
 import { someOf } from '../../support/rounds.js';
 import { temporaryDirectory, temporaryFile } from '../../support/temporary-file.js';
 import { createClient, isCancelled } from './support/client.js';

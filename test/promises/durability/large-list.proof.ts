@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openSqliteDatabase } from 'store-orders/sqlite';
-import { issueKey, run, startServer } from '../../server/support/program.js';
+import { issueKey, run, startServer } from '../../program/support/program.js';
 import { createListScan } from '../../support/list-scan.js';
 import { MIB, mebibytes, peakBytes } from '../../support/memory.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';

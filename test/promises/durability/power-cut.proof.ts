@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { answerOf } from '../../server/support/program.js';
+import { answerOf } from '../../program/support/program.js';
 import { temporaryDirectory, temporaryFile } from '../../support/temporary-file.js';
 import type { Step } from './support/cancelling-process.js';
 import { cutPower } from './support/cut-power.js';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type RunningServer, startServer } from '../../server/support/program.js';
+import { type RunningServer, startServer } from '../../program/support/program.js';
 import { median, spread } from '../../support/figures.js';
 import { ROUNDS, seededRandom } from '../../support/rounds.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';

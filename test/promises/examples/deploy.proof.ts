@@ -120,7 +120,7 @@ test('systemd-analyze finds the unit valid, and its exposure level below 2', {
 });
 
 test('the deployment files use only settings and probe only paths that the server knows', () => {
-  const args = [join(root, 'dist/server/main.js'), 'serve', '--help'];
+  const args = [join(root, 'dist/program/main.js'), 'serve', '--help'];
   const help = execFileSync(process.execPath, args, { encoding: 'utf8' });
   const compose = parse(read('compose.yaml'));
   const [deployment] = parseAllDocuments(read('kubernetes.yaml')).map((document) => document.toJS());

@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
-import { issueKey, programWithOrders, startServer } from '../../server/support/program.js';
+import { issueKey, programWithOrders, startServer } from '../../program/support/program.js';
 import { without } from '../../support/installed.js';
 import { freePort } from '../../support/listen.js';
 import { run } from '../../support/outer-environment.js';

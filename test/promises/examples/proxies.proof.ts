@@ -6,7 +6,7 @@ import { get, IncomingMessage } from 'node:http';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { issueKey, programWithOrders, startServer } from '../../server/support/program.js';
+import { issueKey, programWithOrders, startServer } from '../../program/support/program.js';
 import { without } from '../../support/installed.js';
 import { freePort, listenOnFreePort } from '../../support/listen.js';
 import { root } from '../../support/root.js';

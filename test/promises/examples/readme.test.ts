@@ -92,12 +92,12 @@ test('every test that README.md, CONTRIBUTING.md, SECURITY.md or the README of a
   );
 });
 
-test('src/server/README.md names only commands and options that the program has', () => {
-  const text = readFileSync(join(root, 'src/server/README.md'), 'utf8');
+test('src/program/README.md names only commands and options that the program has', () => {
+  const text = readFileSync(join(root, 'src/program/README.md'), 'utf8');
   const lines = [...text.matchAll(/^store-orders (.+)$/gm)].map(([, line = '']) => line.split(' '));
   assert.ok(lines.length > 0);
   const helps = lines.map((words) => {
-    const args = [join(root, 'dist/server/main.js'), ...words, '--help'];
+    const args = [join(root, 'dist/program/main.js'), ...words, '--help'];
     const help = execFileSync(process.execPath, args, { encoding: 'utf8' });
     for (const option of words.filter((word) => word.startsWith('--'))) {
       assert.match(help, new RegExp(`^ {2}${option}( |$)`, 'm'), words.join(' '));

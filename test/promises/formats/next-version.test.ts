@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { SCHEMAS } from '../../../dist/server/storage/program-parts.js';
-import { writeNextVersion } from '../../server/support/next-version.js';
-import { issueKey, programIn, startServer } from '../../server/support/program.js';
+import { SCHEMAS } from '../../../dist/program/storage/program-parts.js';
+import { writeNextVersion } from '../../program/support/next-version.js';
+import { issueKey, programIn, startServer } from '../../program/support/program.js';
 
 /** The versions of the tables of this program. */
 const { orders: { length: orders } = [], program: { length: program } = [] } = SCHEMAS;

@@ -3,8 +3,8 @@ import { copyFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { openSqliteDatabase } from 'store-orders/sqlite';
 import { createStatefulLimiter } from '../../../dist/limits/memory/limiter.js';
-import { withSavedQuotas } from '../../../dist/server/quotas/saved-quotas.js';
-import { openServerSqliteStorage, openSqliteStorage } from '../../../dist/server/storage/sqlite.js';
+import { withSavedQuotas } from '../../../dist/program/quotas/saved-quotas.js';
+import { openServerSqliteStorage, openSqliteStorage } from '../../../dist/program/storage/sqlite.js';
 import { temporaryFile } from '../../support/temporary-file.js';
 import { ADVICE, assertContents, FORMATS, keysOf, VERSION, VERSIONS } from './support/formats.js';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { test } from 'node:test';
-import { SETTING_NAMES } from '../../../dist/server/config/settings.js';
+import { SETTING_NAMES } from '../../../dist/program/settings/settings.js';
 import { filesOf, root } from '../../support/root.js';
 
 const MOST_FILES = 15;
@@ -157,10 +157,10 @@ test('src/README.md names every package that src imports, and the folders that i
 
 /** Parts of the program that a server does not need before it responds to its first request. */
 const LAZY =
-  /^src\/(?:server\/(?:docs\/page|metrics\/metrics\.|cli\/(?:orders|keys|db|quotas))|http\/openapi|.*(?:postgres|redis)\/)/;
+  /^src\/(?:server\/docs\/page|program\/(?:serve\/metrics\.|commands\/(?:orders|keys|db|quotas))|http\/openapi|.*(?:postgres|redis)\/)/;
 
 test('a start of the server loads no modules of other commands, of other backends or of the documentation', () => {
-  const loaded = loadedBy('src/server/main.ts', 'src/server/cli/serve.ts', 'src/server/process/run-server.ts');
+  const loaded = loadedBy('src/program/main.ts', 'src/program/commands/serve.ts', 'src/program/serve/run-server.ts');
   assert.ok(loaded.has('src/orders/sqlite/store.ts'), 'follows imports');
   assert.deepEqual(
     [...loaded].filter((file) => LAZY.test(file)),
@@ -169,10 +169,10 @@ test('a start of the server loads no modules of other commands, of other backend
 });
 
 test('the program reads each setting', () => {
-  const readers = files.filter((file) => /^src\/server\/(?!config\/).*\.ts$/.test(file));
+  const readers = files.filter((file) => /^src\/program\/(?!settings\/).*\.ts$/.test(file));
   const texts = readers.map((file) => readFileSync(`${root}/${file}`, 'utf8')).join('\n');
   const unread = SETTING_NAMES.filter((name) => !new RegExp(`\\b${name}\\b`).test(texts));
-  assert.deepEqual(unread, [], 'no file outside of src/server/config reads this setting');
+  assert.deepEqual(unread, [], 'no file outside of src/program/settings reads this setting');
 });
 
 test('there are no circular imports, not even of types', () => {

@@ -30,7 +30,7 @@ test('an installation of the library installs only two other packages', () => {
 });
 
 test('after a build, the file of the program is executable, so that a link to it can be run', () => {
-  assert.equal(statSync(join(root, 'dist/server/main.js')).mode & 0o111, 0o111);
+  assert.equal(statSync(join(root, 'dist/program/main.js')).mode & 0o111, 0o111);
 });
 
 test('every subpath of the package loads with require and with import, without any database driver', () => {
@@ -45,7 +45,7 @@ test('every subpath of the package loads with require and with import, without a
 });
 
 test('without the PostgreSQL driver, the program prints one sentence that names what to install', () => {
-  const program = 'node_modules/store-orders/dist/server/main.js';
+  const program = 'node_modules/store-orders/dist/program/main.js';
   const args = [program, 'keys', 'list', '--database-url', 'postgres://ann:secret@localhost:1/shop'];
   const { status, stderr } = spawnSync(process.execPath, args, { cwd: join(folder, 'module'), encoding: 'utf8' });
   const says =
@@ -110,7 +110,7 @@ test('npm start builds only if something has changed since the last build that s
   };
 
   run(process.execPath, ['.ci/prestart.mjs'], clone);
-  assert.ok(existsSync(join(clone, 'dist/server/main.js')));
+  assert.ok(existsSync(join(clone, 'dist/program/main.js')));
   assert.ok(!builds());
   const added = join(clone, 'src/added.ts');
   writeFileSync(added, 'export const added = true;\n');

@@ -56,7 +56,7 @@ for (const [name, [command, ...parameters]] of Object.entries(RUNTIMES)) {
 
   if (name === 'Node.js') continue;
   test(`in ${name}, the program says that it needs Node.js`, { skip }, () => {
-    const program = 'node_modules/store-orders/dist/server/main.js';
+    const program = 'node_modules/store-orders/dist/program/main.js';
     for (const words of [
       ['serve', '--db', ':memory:', '--port', '0'],
       ['keys', 'list'],

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import pg from 'pg';
 import { createDatabase } from '../../databases/postgres/support/database.js';
-import { programIn } from '../../server/support/program.js';
+import { programIn } from '../../program/support/program.js';
 import { missingEngine, startEngine } from '../../support/postgres-server.js';
 
 const PASSWORD = 'horse battery';

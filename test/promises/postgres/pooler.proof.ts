@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { describe, type TestContext, test } from 'node:test';
 import pg from 'pg';
 import { createPostgresOrderStore } from 'store-orders/postgres';
-import { openPostgresStorage } from '../../../dist/server/storage/postgres.js';
+import { openPostgresStorage } from '../../../dist/program/storage/postgres.js';
 import { createDatabase } from '../../databases/postgres/support/database.js';
 import { listed } from '../../orders/support/store-suite.js';
 import { missingEngine, startEngine } from '../../support/postgres-server.js';

@@ -3,7 +3,7 @@ import { readdirSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openSqliteOrderStore } from 'store-orders/sqlite';
-import { programIn, startServer } from '../../server/support/program.js';
+import { programIn, startServer } from '../../program/support/program.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 
 const skip = process.platform === 'win32' && 'Windows has no such permissions';

@@ -6,10 +6,9 @@ import zlib from 'node:zlib';
 import { createOpenApiDocument } from 'store-orders/openapi';
 import { ERROR_CODES, errorObject } from '../../../dist/http/errors.js';
 import { pre } from '../../../dist/server/docs/markup.js';
-import { SAMPLE_ORDERS } from '../../../dist/server/process/sample-orders.js';
+import { programIn } from '../../program/support/program.js';
 import { checkSnapshot } from '../../support/snapshot.js';
-import { listen } from '../listener/support/order-server.js';
-import { programIn } from '../support/program.js';
+import { listen } from '../support/order-server.js';
 
 function textOf(html: string): string {
   const text = html.replace(/<[^>]+>/g, '');
@@ -91,12 +90,6 @@ test('the documentation page has each text of the OpenAPI document: its descript
 function wordsOf(text: string): string {
   return text.replace(/[^\p{L}\d]+/gu, '');
 }
-
-test('the DELETE sample cancels a sample order of the program, whose id no double can represent', async (t) => {
-  const [, id = ''] = /-X DELETE[\s\S]*?\/store\/orders\/(\d+)/.exec(textOf(await pageText(t))) ?? [];
-  assert.equal(SAMPLE_ORDERS.find((order) => `${order.id}` === id)?.status, 'pending');
-  assert.notEqual(`${Number(id)}`, id);
-});
 
 test('the documentation page and all its resources come from one origin, with a strict Content-Security-Policy', async (t) => {
   const { origin } = await listen(t);

@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net';
-import { createApiKey } from '../../../../dist/server/keys/api-key.js';
+import { createApiKey } from '../../../../dist/program/keys/api-key.js';
 
 // Attacks a server on this machine for some seconds, from many addresses of the loopback interface.
 // Then prints its figures as one JSON object, and exits.

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { copyFileSync, existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { answerOf, run } from '../../../server/support/program.js';
+import { answerOf, run } from '../../../program/support/program.js';
 import { until } from '../../../support/until.js';
 import { changed, type Day } from './day.js';
 

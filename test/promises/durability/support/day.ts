@@ -10,7 +10,7 @@ import {
   run,
   spawnProgram,
   startServer,
-} from '../../../server/support/program.js';
+} from '../../../program/support/program.js';
 import { seededRandom } from '../../../support/rounds.js';
 import { temporaryDirectory } from '../../../support/temporary-file.js';
 import { until } from '../../../support/until.js';

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { answerOf, issueKey } from '../../../server/support/program.js';
+import { answerOf, issueKey } from '../../../program/support/program.js';
 import { look } from './found.js';
 
 /**

@@ -1,5 +1,5 @@
 import type { TestContext } from 'node:test';
-import { type RunOptions, startServer } from '../../../server/support/program.js';
+import { type RunOptions, startServer } from '../../../program/support/program.js';
 import { temporaryDirectory } from '../../../support/temporary-file.js';
 import { createClient } from './client.js';
 import { createOrderFile } from './order-file.js';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { OrderRecord } from 'store-orders';
-import type { Storage } from '../../../../dist/server/storage/storage.js';
+import type { Storage } from '../../../../dist/program/storage/storage.js';
 
 /** The directory with what each version has stored. See `write-formats.ts`. */
 export const FORMATS = new URL('../stored/', import.meta.url);

@@ -2,7 +2,7 @@ import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { writeRecords } from '../../../limits/redis/support/records.js';
-import { type Program, programIn, startServer } from '../../../server/support/program.js';
+import { type Program, programIn, startServer } from '../../../program/support/program.js';
 import { dumpDatabase, startPostgres } from '../../../support/postgres-server.js';
 import { startRedis } from '../../../support/redis-server.js';
 import { FORMATS, VERSION } from './formats.js';

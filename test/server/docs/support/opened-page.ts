@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, suite, type TestContext } from 'node:test';
 import { createMemoryOrderStore, createPlan, type OrderStore, perDay, perMinute } from 'store-orders';
-import { listen } from '../../listener/support/order-server.js';
+import { listen } from '../../support/order-server.js';
 import { type Browser, type ContextOptions, launch, type Page, withoutBrowser } from './browser.js';
 
 export const DESKTOP: ContextOptions = {

@@ -1,0 +1,94 @@
+import { PLANS, type RateLimiter } from '../../limits/index.js';
+import { createStatefulLimiter } from '../../limits/memory/limiter.js';
+import type { LimiterMode } from '../../limits/redis/limiter.js';
+import { messageOf } from '../../message-of.js';
+import type { BackendState } from '../../server/health.js';
+import type { EventLog } from '../log/log.js';
+import type { RedisAddress } from '../settings/urls.js';
+import type { SavedQuotas } from '../storage/quota-table.js';
+import { requireTable, withSavedQuotas } from './saved-quotas.js';
+
+/** Where a server's quotas are counted: in this process or in Redis. */
+export interface QuotaBackend {
+  readonly limiter: RateLimiter;
+  /** Returns the mode of the Redis limiter. Absent when quotas are counted in this process. */
+  readonly mode?: () => LimiterMode;
+  state(): BackendState;
+  /** Saves the counts, or disconnects from Redis. */
+  close(): Promise<void>;
+}
+
+/**
+ * Counts quotas in Redis if `address` is given, otherwise in this process. Rejects if the saved
+ * quotas cannot be read, or if the Redis driver is not installed.
+ */
+export function openQuotaBackend(
+  address: RedisAddress | undefined,
+  quotas: SavedQuotas | undefined,
+  log: EventLog,
+): Promise<QuotaBackend> {
+  return address === undefined ? countInMemory(quotas, log) : countInRedis(address, log);
+}
+
+const SAVE_EVERY_MS = 500;
+
+/**
+ * Counts in this process and saves the counts to the storage, so that a restart does not refill a
+ * quota.
+ */
+async function countInMemory(quotas: SavedQuotas | undefined, log: EventLog): Promise<QuotaBackend> {
+  const limiter = await withSavedQuotas(createStatefulLimiter(), requireTable(quotas));
+  /** Why the last save failed, if it did. The same failure is logged once. */
+  let failure: string | undefined;
+
+  async function save(): Promise<void> {
+    const error = await limiter.save().then(() => undefined, messageOf);
+    if (error !== failure) {
+      if (error !== undefined) log.error('quotas not saved; will retry', { error });
+      else log.event('quotas saved again');
+    }
+    failure = error;
+  }
+
+  const saveTimer = setInterval(save, SAVE_EVERY_MS);
+  return {
+    limiter,
+    state: () => 'ok',
+    async close() {
+      clearInterval(saveTimer);
+      await save();
+    },
+  };
+}
+
+/**
+ * Counts in Redis, together with all other servers. While Redis fails, even at the start, counts in
+ * this process only.
+ */
+async function countInRedis(address: RedisAddress, log: EventLog): Promise<QuotaBackend> {
+  // These modules are imported here, so that a server that counts in memory starts sooner.
+  const [{ createRedisLimiter }, { connectRedis }] = await Promise.all([
+    import('../../limits/redis/limiter.js'),
+    import('./redis-client.js'),
+  ]);
+  const redis = await connectRedis(address);
+  const limiter = createRedisLimiter({
+    send: redis.send,
+    onMode(mode, error) {
+      if (mode === 'shared') log.event('quotas counted in Redis', { redis: address.name });
+      else log.error('quotas counted in this process only', { redis: address.name, error: messageOf(error) });
+    },
+  });
+  // While Redis is not connected, calls fail at once. After some failures, the limiter counts in
+  // this process, and `onMode` logs the change.
+  while (limiter.mode === 'shared' && !redis.isConnected()) await limiter.peek('', PLANS.free);
+  return {
+    limiter,
+    mode: () => limiter.mode,
+    // The limiter notices a lost connection only when a call fails.
+    state: () => (limiter.mode === 'shared' && redis.isConnected() ? 'ok' : 'degraded'),
+    async close() {
+      redis.close();
+    },
+  };
+}

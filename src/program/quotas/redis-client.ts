@@ -1,0 +1,104 @@
+import type { SendCommand } from '../../limits/redis/limiter.js';
+import { messageOf } from '../../message-of.js';
+import { ifInstalled } from '../installed.js';
+import type { RedisAddress } from '../settings/urls.js';
+
+/** A connection to Redis that reconnects by itself. While it is down, commands fail immediately. */
+export interface RedisConnection {
+  readonly send: SendCommand;
+  isConnected(): boolean;
+  close(): void;
+}
+
+const CONNECT_MS = 2_000;
+const RETRY_MS = { first: 50, longest: 1_000 };
+
+/**
+ * Connects to Redis. Resolves after the first connection, the first failure or {@link CONNECT_MS}.
+ * Rejects if the driver is not installed.
+ */
+export async function connectRedis(address: RedisAddress): Promise<RedisConnection> {
+  const client = await createClient(address);
+  let failure: Error | undefined;
+  await new Promise<void>((resolve) => {
+    client.on('ready', () => {
+      failure = undefined;
+      resolve();
+    });
+    // Until the connection is back, each command fails with the last failure.
+    client.on('error', (error: Error) => {
+      failure = new Error(withoutPassword(messageOf(error), address));
+      resolve();
+    });
+    setTimeout(resolve, CONNECT_MS).unref();
+  });
+  const isConnected = () => client.status === 'ready';
+
+  return {
+    async send(command) {
+      // The error of `client.call` would not contain the reason.
+      if (!isConnected()) throw failure ?? new Error('not connected');
+      try {
+        return await client.call(...command);
+      } catch (error) {
+        if (replyCode(error) !== 'MOVED') throw error;
+        // This server is one node of a cluster, and is not used at all. If it counted its own part
+        // of the keys, the wrong setting would hardly be noticed.
+        client.disconnect();
+        failure = new Error(ONE_OF_A_CLUSTER);
+        throw failure;
+      }
+    },
+    isConnected,
+    close: () => client.disconnect(),
+  };
+}
+
+/** Returns the code of an error, the first word of the reply (Redis protocol, simple errors). */
+function replyCode(error: unknown): string | undefined {
+  return messageOf(error).split(' ', 1)[0];
+}
+
+const ONE_OF_A_CLUSTER =
+  'this server is part of a cluster; name several of its nodes, or one name twice, separated by commas';
+
+/** The part of ioredis that the program uses. */
+interface Client {
+  readonly status: string;
+  call(command: string, ...parameters: string[]): Promise<unknown>;
+  on(event: 'ready' | 'error', listener: (error: Error) => void): unknown;
+  disconnect(): void;
+}
+
+async function createClient({ nodes, db, tls, username, password }: RedisAddress): Promise<Client> {
+  const { Redis, Cluster } = await ifInstalled(import('ioredis'), 'the Redis driver', 'ioredis');
+  const retryDelayMs = (times: number) => Math.min(RETRY_MS.first * 2 ** (times - 1), RETRY_MS.longest);
+  const options = {
+    ...(username !== undefined && { username }),
+    ...(password !== undefined && { password }),
+    ...(tls && { tls: {} }),
+    connectTimeout: CONNECT_MS,
+    // Ends a connection whose host has disappeared without closing it. The client then resolves the
+    // host's name again and reconnects.
+    socketTimeout: CONNECT_MS,
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    // READONLY means that this server has become a replica. Its name may now lead to the new
+    // master, so the client reconnects.
+    reconnectOnError: (error: Error) => replyCode(error) === 'READONLY',
+  };
+  const [node] = nodes;
+  if (nodes.length === 1) return new Redis({ ...options, ...node, db, retryStrategy: retryDelayMs });
+  return new Cluster([...nodes], {
+    redisOptions: options,
+    enableOfflineQueue: false,
+    clusterRetryStrategy: retryDelayMs,
+    // Connects by name, because a certificate is issued for a name, not for an address.
+    dnsLookup: (host, callback) => callback(null, host),
+  });
+}
+
+/** Hides the password. An old Redis repeats the arguments of an unknown command in its error. */
+function withoutPassword(message: string, { password }: RedisAddress): string {
+  return password === undefined ? message : message.replaceAll(password, '***');
+}

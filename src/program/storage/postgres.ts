@@ -1,0 +1,121 @@
+import type { Client, ClientConfig, Pool } from 'pg';
+import { codeOf, type PostgresPool, withUnnamedFallback } from '../../databases/postgres/client.js';
+import { migrateTables } from '../../databases/postgres/migration.js';
+import { messageOf } from '../../message-of.js';
+import { importRecords } from '../../orders/postgres/import.js';
+import { createPostgresOrderStore } from '../../orders/postgres/index.js';
+import { readRecords } from '../../orders/postgres/list.js';
+import { ORDERS_SCHEMA } from '../../orders/postgres/table.js';
+import { ifInstalled } from '../installed.js';
+import { createPostgresKeyRing, KEYS_SCHEMA } from './postgres-keys.js';
+import type { OpenAttempt, Storage } from './storage.js';
+
+export interface PostgresStorageOptions {
+  /** Creates missing tables. A server always does. */
+  readonly create?: boolean;
+  /** Migrates older tables, and limits the time of each statement, because clients wait. */
+  readonly isServer?: boolean;
+}
+
+const CONNECTIONS = 12;
+const CONNECT_MS = 2_000;
+const STATEMENT_MS = 5_000;
+/** Longer than the limit of PostgreSQL itself, whose error has more details. */
+const REPLY_MS = STATEMENT_MS + 1_000;
+
+/** The SQLSTATE code of a pooler that refuses a startup parameter. */
+const PROTOCOL_VIOLATION = '08P01';
+
+type Driver = Pick<typeof import('pg'), 'Client' | 'Pool'>;
+
+/**
+ * Opens a PostgreSQL database. Any number of processes may do this at the same time. The caller
+ * closes the storage. The URL must be valid. Messages show only the host, port and database of the
+ * URL.
+ */
+export async function openPostgresStorage(
+  url: string,
+  { isServer = false, create = isServer }: PostgresStorageOptions = {},
+): Promise<OpenAttempt> {
+  const config: ClientConfig = {
+    connectionString: url,
+    application_name: 'store-orders',
+    connectionTimeoutMillis: CONNECT_MS,
+  };
+  let name = 'of this URL';
+  try {
+    const { default: driver } = await ifInstalled(import('pg'), 'the PostgreSQL driver', 'pg');
+    const client = new driver.Client(config);
+    name = nameOf(client);
+    const schemas = { ...ORDERS_SCHEMA, ...KEYS_SCHEMA };
+    await whileConnected(client, () => migrateTables(client, schemas, { creates: create, upgrades: isServer }));
+    const limits = isServer ? await limitStatements(driver, config, name) : {};
+    return { ok: true, storage: storageOf(openPool(driver, { ...config, ...limits }), name) };
+  } catch (error) {
+    return { ok: false, message: `cannot open the database ${name}: ${messageOf(error)}` };
+  }
+}
+
+/** Returns the URL without user, password and parameters. A unix socket's directory is the host. */
+function nameOf({ host, port, database }: Client): string {
+  const shownHost = host.includes(':') ? `[${host}]` : encodeURIComponent(host);
+  return `postgres://${shownHost}:${port}/${encodeURIComponent(database ?? '')}`;
+}
+
+/** Runs `work` while the client is connected, however long it takes. */
+async function whileConnected(client: Client, work: () => Promise<void>): Promise<void> {
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    await work();
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+/**
+ * Returns the options that limit the time of a statement. A pooler can refuse a connection that sets
+ * a `statement_timeout`. Behind it, only the driver limits the time. A warning reports this.
+ */
+async function limitStatements(driver: Driver, config: ClientConfig, name: string): Promise<ClientConfig> {
+  const limits = { statement_timeout: STATEMENT_MS, query_timeout: REPLY_MS };
+  try {
+    await whileConnected(new driver.Client({ ...config, ...limits }), async () => {});
+    return limits;
+  } catch (error) {
+    if (codeOf(error) !== PROTOCOL_VIOLATION) throw error;
+    process.emitWarning(
+      `${name} refuses the startup parameter statement_timeout, so a statement may go on after its client got 503. ` +
+        `Set it for the role: ALTER ROLE … SET statement_timeout = '5s'.`,
+      'StoreOrdersWarning',
+    );
+    return { query_timeout: REPLY_MS };
+  }
+}
+
+function openPool(driver: Driver, config: ClientConfig): Pool {
+  // Without `allowExitOnIdle`, an idle connection to a server that hangs keeps the process alive.
+  const pool = new driver.Pool({ ...config, max: CONNECTIONS, allowExitOnIdle: true });
+  // An idle connection has ended. If the cause persists, the next query reports it.
+  pool.on('error', () => {});
+  return pool;
+}
+
+function storageOf(pool: Pool, name: string): Storage {
+  const connect: NonNullable<PostgresPool['connect']> = (callback) => void pool.connect(callback);
+  const database = withUnnamedFallback({ query: (statement) => pool.query(statement), connect });
+  const orders = createPostgresOrderStore(database);
+  const keys = createPostgresKeyRing(database);
+  return {
+    name,
+    orders,
+    keys,
+    importRecords: (batches, replace) => importRecords(connect, batches, replace),
+    records: () => readRecords(connect),
+
+    /** Looks up an order and a key that do not exist, because a list would read every order. */
+    state: () => Promise.all([orders.get(0n), keys.get('')]).then(() => 'ok'),
+
+    close: () => pool.end(),
+  };
+}

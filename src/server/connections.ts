@@ -1,0 +1,143 @@
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { addressKey } from '../http/client-address.js';
+import type { Reply } from '../http/index.js';
+import type { NodeRequest } from '../http/mounts/node.js';
+import { makeLast } from '../http/mounts/node-internals.js';
+
+export interface ConnectionLimits {
+  /** The maximum number of connections. */
+  readonly most: number;
+  /** The maximum number of connections of one address. */
+  readonly mostPerAddress: number;
+  /** An idle connection is closed after between one and two times this long. */
+  readonly idleMs: number;
+}
+
+interface Connection {
+  readonly socket: Socket;
+  readonly address: string;
+  /** The response to the newest request. */
+  newest: ServerResponse | undefined;
+  /** `newest` as of the last sweep. */
+  swept: ServerResponse | undefined;
+  /** Whether the last charge was to a key. `undefined` before the first charge. */
+  hasKey: boolean | undefined;
+}
+
+/**
+ * Tracks the open connections of a server. A connection is keyless if it has sent no request, or if
+ * the last reply on it was charged to its address. At the maximum number of connections, or of
+ * connections of one address, a new connection replaces the oldest keyless one. If there is no
+ * keyless connection, the new one is closed. Until a connection sends a request, nothing tells a
+ * customer from a flood. The oldest is closed first, because no other order gives each newcomer as
+ * much time for its first request: the limit divided by the rate of new connections.
+ */
+export function createConnections({ most, mostPerAddress, idleMs }: ConnectionLimits) {
+  /** Both maps are ordered, oldest first. */
+  const open = new Map<Socket, Connection>();
+  const byAddress = new Map<string, Set<Connection>>();
+  let sweepTimer: NodeJS.Timeout | undefined;
+
+  function forget(connection: Connection): void {
+    open.delete(connection.socket);
+    if (open.size === 0) {
+      clearInterval(sweepTimer);
+      sweepTimer = undefined;
+    }
+    const neighbours = byAddress.get(connection.address);
+    neighbours?.delete(connection);
+    if (neighbours?.size === 0) byAddress.delete(connection.address);
+  }
+
+  /** Closes the oldest keyless connection. Returns `false` if there is none. */
+  function makeRoom(among: Iterable<Connection>): boolean {
+    for (const connection of among) {
+      if (connection.hasKey ?? connection.newest !== undefined) continue;
+      // Other connections could arrive before the close event, so this one must not be counted.
+      forget(connection);
+      connection.socket.destroy();
+      return true;
+    }
+    return false;
+  }
+
+  /**
+   * Closes connections that have been idle since the last sweep. Node.js closes silent connections
+   * by itself, but to Node.js any byte is activity, even a line break before a request.
+   */
+  function sweep(): void {
+    for (const connection of open.values()) {
+      const { socket, newest, swept } = connection;
+      if (newest?.writableFinished && newest === swept) socket.destroy();
+      connection.swept = newest;
+    }
+  }
+
+  /**
+   * Closes the connection after `lingerMs`. If a newer request has arrived by then, the response to
+   * that request closes the connection.
+   */
+  function closeUnlessUsed({ socket }: Connection, response: ServerResponse | undefined, lingerMs: number): void {
+    function close(): void {
+      const isArriving = response === undefined && socket.bytesRead > 0;
+      if (open.get(socket)?.newest === response && !isArriving) socket.destroy();
+    }
+    // The event loop reads from its connections before `setImmediate`, so `close` sees a request
+    // that has already reached this machine.
+    setTimeout(() => setImmediate(close), lingerMs).unref();
+  }
+
+  return {
+    /** Adds a connection, or closes it if there is no room for it. */
+    add(socket: Socket): void {
+      const address = addressKey(socket.remoteAddress);
+      const neighbours = byAddress.get(address) ?? new Set();
+      const hasRoom =
+        (neighbours.size < mostPerAddress || makeRoom(neighbours)) && (open.size < most || makeRoom(open.values()));
+      if (!hasRoom) {
+        socket.destroy();
+        return;
+      }
+      const connection: Connection = { socket, address, newest: undefined, swept: undefined, hasKey: undefined };
+      open.set(socket, connection);
+      byAddress.set(address, neighbours.add(connection));
+      sweepTimer ??= setInterval(sweep, idleMs).unref();
+      socket.once('close', () => forget(connection));
+    },
+
+    /**
+     * Records the newest request of a connection. Its response is sent last, because responses are
+     * sent in the order of their requests.
+     */
+    recordRequest(socket: Socket, response: ServerResponse): void {
+      const connection = open.get(socket);
+      if (connection !== undefined) connection.newest = response;
+    },
+
+    /** Records who was charged for a request. */
+    recordReply({ socket }: NodeRequest, { chargedTo }: Reply): void {
+      const connection = open.get(socket);
+      // Without a decision of the limiter, it is unknown whether the key is valid.
+      if (connection !== undefined && chargedTo !== undefined) connection.hasKey = chargedTo === 'key';
+    },
+
+    /**
+     * Closes each connection after its pending responses. The last of them has `Connection: close`,
+     * unless it has already begun. A connection without pending responses is closed after
+     * `lingerMs`, unless a request arrives by then.
+     */
+    closeAll(lingerMs: number): void {
+      for (const connection of open.values()) {
+        const { newest } = connection;
+        if (newest === undefined || newest.writableFinished) closeUnlessUsed(connection, newest, lingerMs);
+        else if (newest.headersSent) newest.once('finish', () => closeUnlessUsed(connection, newest, lingerMs));
+        else makeLast(newest);
+      }
+    },
+
+    destroyAll(): void {
+      for (const socket of open.keys()) socket.destroy();
+    },
+  };
+}

@@ -1,0 +1,167 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { Server as NetServer } from 'node:net';
+import { checkFields, checkWholeNumber } from '../check.js';
+import { createFrontDoor, type FrontDoor } from '../http/front-door.js';
+import { forwardedAddress, nodeHandler, type OrderServiceOptions } from '../http/index.js';
+import type { NodeRequest } from '../http/mounts/node.js';
+import { makeLast } from '../http/mounts/node-internals.js';
+import { createForwardedWarning } from '../http/mounts/warnings.js';
+import { checkPublicUrl } from '../http/route.js';
+import { checkServiceOptions, createServiceBehind, SERVICE_FIELDS } from '../http/service.js';
+import { connectionLimit } from './connection-limit.js';
+import { createConnections } from './connections.js';
+import { checkOrigins, withCors } from './cors.js';
+import { readDocsFiles } from './docs/files.js';
+import { type Backends, checkBackends, createProbes } from './health.js';
+import { withOwnPaths } from './own-paths.js';
+
+export interface OrderServerOptions extends OrderServiceOptions {
+  /**
+   * The address at which clients reach the server, without the base path, for the documentation:
+   * `https://shop.example/shop`. Default: unknown.
+   */
+  readonly publicUrl?: string | undefined;
+  /** The number of trusted proxies in front of the server. Default: 0. */
+  readonly trustProxy?: number | undefined;
+  /**
+   * The maximum number of open connections for each client address, or for each /64 of IPv6. 0 for
+   * no limit. Default: 1,024. There is no limit behind proxies.
+   */
+  readonly maxConnectionsPerAddress?: number | undefined;
+  /**
+   * The origins of web pages that may use the service, such as `https://shop.example`, or `*` for
+   * all. Default: none.
+   */
+  readonly corsOrigins?: readonly string[] | undefined;
+  /**
+   * The backends that `GET /readyz` checks. It responds with 503 if one is unavailable, or while
+   * the server drains. Default: none.
+   */
+  readonly backends?: Backends | undefined;
+}
+
+/** A `node:http` server that does not listen until `listen` is called. */
+export interface OrderServer extends Server {
+  /**
+   * Stops accepting connections. Responds to requests that have arrived or are on their way, with
+   * `Connection: close`. A connection without a request is closed after half a second. Resolves
+   * when all connections are closed and all calls to the store have settled. After `graceMs`
+   * (default 6,000), it cuts off the connections that are still open, and waits for no call. A
+   * second call waits for the first.
+   */
+  drain(graceMs?: number): Promise<void>;
+}
+
+const SECOND_MS = 1_000;
+const SERVER_OPTIONS = {
+  // A request gets 408 if its head takes longer to arrive than `headersTimeout`, or if the whole
+  // request takes longer than `requestTimeout`.
+  headersTimeout: 10 * SECOND_MS,
+  requestTimeout: 30 * SECOND_MS,
+  connectionsCheckingInterval: 2 * SECOND_MS,
+  // From Node.js 24 on, this saves the body stream of a request without a body.
+  optimizeEmptyRequests: true,
+};
+
+/** How long an idle connection stays open. */
+const KEEP_ALIVE_MS = 15 * SECOND_MS;
+/**
+ * The same time behind a proxy: longer than the 60 s after which most proxies close an idle
+ * connection. Otherwise a proxy could send a request while this server closes the connection.
+ */
+const PROXY_KEEP_ALIVE_MS = 65 * SECOND_MS;
+/** A connection without any activity for this long is closed. */
+const SILENT_MS = 120 * SECOND_MS;
+const GRACE_MS = 6 * SECOND_MS;
+/** How long a draining server waits on idle connections for requests that are on their way. */
+const LINGER_MS = 500;
+
+/**
+ * Creates a server for the service, with health checks, the OpenAPI document and a documentation
+ * page. Throws a TypeError or RangeError that names an invalid option.
+ */
+export function createOrderServer(options: OrderServerOptions): OrderServer {
+  const ownFields = ['publicUrl', 'trustProxy', 'maxConnectionsPerAddress', 'corsOrigins', 'backends'] as const;
+  checkFields('options', options, [...SERVICE_FIELDS, ...ownFields]);
+  checkServiceOptions(options);
+  const { trustProxy = 0, maxConnectionsPerAddress = 0, backends = {}, corsOrigins = [] } = options;
+  checkWholeNumber('maxConnectionsPerAddress', maxConnectionsPerAddress, 0);
+  checkWholeNumber('trustProxy', trustProxy, 0);
+  checkOrigins(corsOrigins);
+  checkPublicUrl(options.publicUrl);
+  checkBackends(backends);
+  return createServerBehind(createFrontDoor(options), options);
+}
+
+/** Creates the server for requests that come through `door`. */
+export function createServerBehind(door: FrontDoor, options: OrderServerOptions): OrderServer {
+  const { trustProxy = 0, maxConnectionsPerAddress = 1_024, backends = {}, corsOrigins = [] } = options;
+  const isDirect = trustProxy === 0;
+  const addressOf = forwardedAddress(trustProxy);
+  const keepAliveMs = isDirect ? KEEP_ALIVE_MS : PROXY_KEEP_ALIVE_MS;
+  const connections = createConnections({
+    most: connectionLimit(),
+    mostPerAddress: isDirect && maxConnectionsPerAddress > 0 ? maxConnectionsPerAddress : Number.POSITIVE_INFINITY,
+    // The head of a request that began just before the idle time ended may still be arriving.
+    idleMs: keepAliveMs + SERVER_OPTIONS.headersTimeout,
+  });
+  let drained: Promise<void> | undefined;
+
+  const warnOfProxy = createForwardedWarning('set trustProxy (--trust-proxy N) to the number of proxies');
+  const orders = createServiceBehind(door, options);
+  const probes = createProbes(backends, () => drained !== undefined);
+  const site = withOwnPaths(
+    orders,
+    door,
+    probes,
+    readDocsFiles({ basePath: options.basePath, publicUrl: options.publicUrl }),
+  );
+  const service = corsOrigins.length === 0 ? site : withCors(site, door, corsOrigins);
+  const handler = nodeHandler(service, { clientAddress, onReply: connections.recordReply });
+
+  function clientAddress(request: NodeRequest): string | undefined {
+    if (isDirect) warnOfProxy(request);
+    return addressOf(request);
+  }
+
+  function onRequest(request: IncomingMessage, response: ServerResponse): void {
+    connections.recordRequest(request.socket, response);
+    if (drained !== undefined) makeLast(response);
+    handler(request, response);
+  }
+
+  const server = handler.attach(createServer(SERVER_OPTIONS, onRequest));
+  server.keepAliveTimeout = keepAliveMs;
+  server.timeout = SILENT_MS;
+  // A request with `Expect: 100-continue` gets its final response without a `100 Continue`, because
+  // the server never reads a body.
+  server.on('checkContinue', onRequest);
+  server.on('connection', connections.add);
+
+  async function close(graceMs: number): Promise<void> {
+    const closed = new Promise<void>((resolve) => server.once('close', resolve));
+    // The `close` of node:http would also destroy connections whose response is complete but not
+    // sent.
+    NetServer.prototype.close.call(server);
+    connections.closeAll(LINGER_MS);
+    await new Promise<void>((resolve) => {
+      const cutOff = setTimeout(resolve, graceMs);
+      // A call to the store can outlast the connection of its client, and may never settle.
+      void closed.then(orders.close).then(() => {
+        clearTimeout(cutOff);
+        resolve();
+      });
+    });
+    connections.destroyAll();
+    await closed;
+    // Stops node:http's check for slow connections. All connections are already closed.
+    server.close();
+  }
+
+  return Object.assign(server, {
+    drain(graceMs = GRACE_MS) {
+      drained ??= close(graceMs);
+      return drained;
+    },
+  });
+}

@@ -1,0 +1,225 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { createPlan, perDay } from 'store-orders/limiter';
+import { createRedisLimiter } from 'store-orders/redis';
+import { connectRedis } from '../../../dist/program/quotas/redis-client.js';
+import { certificate } from '../../http/mounts/support/certificate.js';
+import { freePort, listenOnFreePort } from '../../support/listen.js';
+import { type RedisServer, skip, startRedis, startRedisCluster } from '../../support/redis-server.js';
+import { temporaryDirectory } from '../../support/temporary-file.js';
+import { until } from '../../support/until.js';
+import { issueKey, programIn, type RunningServer, remaining, startServer } from '../support/program.js';
+
+const HOST = '127.0.0.1';
+const PASSWORD = 's3cr3t/@pass';
+const ENCODED = encodeURIComponent(PASSWORD);
+
+async function redisFor(
+  t: { after(work: () => unknown): void },
+  options?: readonly string[],
+  atPort?: number,
+): Promise<RedisServer> {
+  const redis = await startRedis(options, atPort);
+  t.after(() => redis.stop());
+  return redis;
+}
+
+async function quotasOf(server: RunningServer): Promise<unknown> {
+  const response = await fetch(new URL('/readyz', server.url));
+  assert.equal(response.status, 200);
+  return JSON.parse(await response.text()).backends.quotas;
+}
+
+test('while Redis is down, a server starts and counts by itself, and a command prints the reason; once Redis is up, the server counts in Redis', {
+  skip,
+}, async (t) => {
+  const port = await freePort();
+  const redisUrl = `redis://${HOST}:${port}`;
+  const env = { REDIS_URL: redisUrl };
+  const server = await startServer(t, { env });
+  const { cwd } = server;
+  assert.equal(await quotasOf(server), 'degraded');
+  const { time, ...lost } = server.log()[0] ?? {};
+  const error = `connect ECONNREFUSED ${HOST}:${port}`;
+  assert.deepEqual(lost, { level: 'error', event: 'quotas counted in this process only', redis: redisUrl, error });
+  const { key, id } = await issueKey(cwd, 'enterprise', '--per-day', '2');
+  assert.equal(await remaining(server, key), '1');
+  assert.equal(await programIn({ cwd, env }).failure(`quota reset ${id}`), `${redisUrl}: ${error}`);
+
+  const redis = await redisFor(t, [], port);
+  await until(async () => (await quotasOf(server)) === 'ok');
+  assert.equal(await remaining(server, key), '1', 'requests sent while Redis was down are not charged');
+  assert.equal(await remaining(server, key), '0');
+  assert.equal((await server.get(key)).status, 429);
+
+  await redis.stop();
+  await until(async () => (await quotasOf(server)) === 'degraded');
+  const other = await issueKey(cwd, 'enterprise', '--per-day', '2');
+  for (let n = 0; n < 5; n++) assert.equal((await server.get(other.key)).status, n < 2 ? 200 : 429);
+  await redisFor(t, [], port);
+  await until(async () => (await quotasOf(server)) === 'ok');
+  await until(() => server.events().length === 5);
+  const modes = server
+    .log()
+    .flatMap(({ event, redis }) => (`${event}`.startsWith('quotas') ? [`${event} ${redis}`] : []));
+  const [local, shared] = [`quotas counted in this process only ${redisUrl}`, `quotas counted in Redis ${redisUrl}`];
+  assert.deepEqual(modes, [local, shared, local, shared]);
+  assert.equal(await server.stop('SIGTERM'), 0);
+});
+
+test('a server uses the user, the password and the database of a Redis URL, and never shows the password, even if it is wrong', {
+  skip,
+}, async (t) => {
+  const { cwd, failure } = programIn();
+  const { port, client } = await redisFor(t);
+  await client.config('SET', 'requirepass', 'of the default user');
+  await client.acl('SETUSER', 'shop', 'on', `>${PASSWORD}`, '~*', '+@all');
+  const texts: string[] = [];
+
+  const right = await startServer(t, { cwd }, '--redis-url', `redis://shop:${ENCODED}@${HOST}:${port}/3`);
+  assert.equal(right.log()[0]?.['redis'], `redis://${HOST}:${port}/3`);
+  const { key, id } = await issueKey(cwd, 'enterprise', '--per-day', '9');
+  assert.equal(await remaining(right, key), '8');
+  assert.equal(await quotasOf(right), 'ok');
+  await client.select(3);
+  assert.equal(await client.dbsize(), 1);
+  await right.stop('SIGTERM');
+  texts.push(right.stdout(), right.stderr());
+
+  const wrong = await startServer(t, { cwd, env: { REDIS_URL: `redis://me:${ENCODED}1@${HOST}:${port}` } });
+  assert.equal(await quotasOf(wrong), 'degraded');
+  assert.match(String(wrong.log()[0]?.['error']), /^WRONGPASS /);
+  await wrong.stop('SIGTERM');
+  texts.push(wrong.stdout(), wrong.stderr());
+
+  const message = await failure(`quota show ${id} --redis-url redis://:x${ENCODED}@${HOST}:${port}`);
+  assert.ok(message.startsWith(`redis://${HOST}:${port}: WRONGPASS`), message);
+  texts.push(message);
+  for (const text of texts) assert.doesNotMatch(text, /s3cr3t|pass[^w]/);
+});
+
+test('the program hides the password in an error of Redis; it connects again if the server is read-only, silent or closes the connection, and sends no command twice', async (t) => {
+  const received: string[] = [];
+  let knowsAuth = false;
+  const fake = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.on('data', (commands) => {
+      for (const [, name = ''] of String(commands).matchAll(/^\*\d+\r\n\$\d+\r\n(\w+)\r$/gm)) {
+        received.push(name);
+        // Servers that do not know AUTH repeat the password in their error messages, and so do proxies.
+        if (!knowsAuth) socket.write(`-ERR unknown command 'AUTH', with args beginning with: '${PASSWORD}'\r\n`);
+        else if (name === 'INCR') socket.write("-READONLY You can't write against a read only replica.\r\n");
+        else if (name === 'DEL') socket.destroy();
+        else if (name !== 'TOUCH') socket.write('+OK\r\n');
+      }
+    });
+  });
+  t.after(() => fake.close());
+  const nodes = [{ host: HOST, port: await listenOnFreePort(fake) }];
+  const redis = await connectRedis({ nodes, name: '', db: 3, tls: false, password: PASSWORD });
+  t.after(redis.close);
+  await assert.rejects(redis.send(['PING'], ''), /with args beginning with: '\*\*\*'$/);
+  knowsAuth = true;
+  await until(redis.isConnected);
+  const failing = ['INCR', 'DEL', 'TOUCH'];
+  for (const command of failing) {
+    assert.equal(await redis.send(['PING'], ''), 'OK');
+    await assert.rejects(redis.send([command], ''));
+    await until(() => !redis.isConnected());
+    if (command === 'DEL') await assert.rejects(redis.send(['PING'], ''), /^Error: not connected$/);
+    await until(redis.isConnected);
+  }
+  const sent = received.filter((name) => failing.includes(name));
+  assert.deepEqual(sent, failing);
+});
+
+test('a server needs several URLs for a Redis cluster; with only one URL, it logs an error', { skip }, async (t) => {
+  const { cwd, output } = programIn();
+  const cluster = await startRedisCluster();
+  t.after(() => Promise.all(cluster.map((node) => node.stop())));
+  const urls = cluster.map(({ port }) => `redis://${HOST}:${port}`);
+  const keys = await Promise.all(Array.from({ length: 6 }, () => issueKey(cwd, 'enterprise', '--per-day', '5')));
+
+  const server = await startServer(t, { cwd }, '--redis-url', urls.slice(0, 2).join(','));
+  for (const { key } of keys) assert.equal(await remaining(server, key), '4');
+  assert.equal(await quotasOf(server), 'ok');
+  assert.deepEqual(server.events(), ['listening']);
+  const [first] = keys;
+  await output(`quota reset ${first?.id} --redis-url ${urls.join(',')}`);
+  assert.equal(await remaining(server, first?.key ?? ''), '4');
+  await server.stop('SIGTERM');
+
+  const alone = await startServer(t, { cwd }, '--redis-url', urls[0] ?? '');
+  for (const { key } of keys) assert.equal((await alone.get(key)).status, 200);
+  const LOCAL = 'quotas counted in this process only';
+  await until(() => alone.events().includes(LOCAL));
+  const failure = alone.log().find(({ event }) => event === LOCAL);
+  const reason = 'this server is part of a cluster; name several of its nodes, or one name twice, separated by commas';
+  assert.equal(failure?.['error'], reason);
+});
+
+test('when all nodes of a cluster stop under load, no request waits for the deadline, and none is charged when they are back', {
+  skip,
+}, async (t) => {
+  const cluster = await startRedisCluster();
+  t.after(() => Promise.all(cluster.map((node) => node.stop())));
+  const nodes = cluster.map(({ port }) => ({ host: HOST, port }));
+  const redis = await connectRedis({ nodes, db: 0, tls: false, name: 'cluster' });
+  t.after(redis.close);
+  const deadlineMs = 30_000;
+  const limiter = createRedisLimiter({ send: redis.send, deadlineMs });
+  const keys = Array.from({ length: 30 }, (_, n) => `customer-${n}`);
+  const plan = createPlan({ name: 'plenty', policies: [perDay(1_000_000)], ban: false });
+  let slowestMs = 0;
+  async function takeAll(): Promise<void> {
+    const startedMs = performance.now();
+    await Promise.all(keys.map((key) => limiter.take(key, plan)));
+    slowestMs = Math.max(slowestMs, performance.now() - startedMs);
+  }
+  await takeAll();
+  assert.equal(limiter.mode, 'shared');
+
+  // Each node keeps its slots in its folder, but no records.
+  const folders = await Promise.all(cluster.map(({ client }) => client.config('GET', 'dir')));
+  const buses = await Promise.all(cluster.map(({ client }) => client.config('GET', 'cluster-port')));
+  let isDown = false;
+  const load = (async () => {
+    while (!isDown || limiter.mode === 'shared') await takeAll();
+    await takeAll();
+  })();
+  await Promise.all(cluster.map((node) => node.stop()));
+  isDown = true;
+  await load;
+  t.diagnostic(`slowest decision ${slowestMs.toFixed(0)} ms`);
+  assert.ok(slowestMs < deadlineMs / 3, `${slowestMs} ms`);
+
+  for (const [index, { port }] of cluster.entries()) {
+    const [dir = '', bus = ''] = [folders, buses].map((answers) => String(Object(answers[index])[1]));
+    await redisFor(t, ['--cluster-enabled', 'yes', '--cluster-port', bus, '--dir', dir], port);
+  }
+  await until(() => limiter.mode === 'shared' && redis.isConnected(), 60_000);
+  const left = await Promise.all(keys.map(async (key) => (await limiter.peek(key, plan, 0)).inForce.remaining));
+  assert.equal(limiter.mode, 'shared');
+  assert.deepEqual(new Set(left), new Set([1_000_000]));
+});
+
+test('a rediss: URL requires TLS, and the certificate of the Redis server is checked', { skip }, async (t) => {
+  const cwd = temporaryDirectory();
+  const [cert, key] = [join(cwd, 'cert.pem'), join(cwd, 'key.pem')];
+  writeFileSync(cert, certificate.cert);
+  writeFileSync(key, certificate.key);
+  const tlsPort = await freePort();
+  const files = ['--tls-cert-file', cert, '--tls-key-file', key, '--tls-ca-cert-file', cert];
+  await redisFor(t, ['--tls-port', `${tlsPort}`, ...files, '--tls-auth-clients', 'no']);
+  const options = { cwd, env: { REDIS_URL: `rediss://localhost:${tlsPort}` } };
+
+  const server = await startServer(t, { ...options, env: { ...options.env, NODE_EXTRA_CA_CERTS: cert } });
+  assert.equal(await quotasOf(server), 'ok');
+  await server.stop('SIGTERM');
+  const doubtful = await startServer(t, options);
+  assert.equal(await quotasOf(doubtful), 'degraded');
+  assert.match(String(doubtful.log()[0]?.['error']), /certificate/);
+});

@@ -1,0 +1,16 @@
+import cluster from 'node:cluster';
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import { createLog } from '../../../../dist/program/log/log.js';
+import { runPrimary } from '../../../../dist/program/serve/primary.js';
+
+// Runs the primary process over two workers that serve nothing. `primary.test.ts` starts this
+// program. A worker logs its number and its messages.
+
+cluster.setupPrimary({ exec: fileURLToPath(new URL('idle-worker.mjs', import.meta.url)), execArgv: [] });
+const settings: Pick<Parameters<typeof runPrimary>[0], 'workers' | 'host'> = { workers: 2, host: '127.0.0.1' };
+const result = await runPrimary(settings as never, createLog(process.stdout, false));
+const loaded = Object.keys(createRequire(import.meta.url).cache);
+// The package is optional, and needed only for a metrics port.
+if (loaded.some((file) => file.includes('prom-client'))) throw new Error('prom-client has been loaded');
+process.stdout.write(`${JSON.stringify(result)}\n`);
