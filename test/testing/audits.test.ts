@@ -51,6 +51,12 @@ const changingField = (name: string, change: (value: string, exchange: Exchange)
     return changed;
   });
 
+/** Removes the optional fields, which announce every window. */
+function withoutPolicies(response: Response): Response {
+  for (const name of ['RateLimit-Policy', 'RateLimit']) response.headers.delete(name);
+  return response;
+}
+
 /** Returns the orders of a list, each as JSON. */
 const ordersIn = (list: string) => list.slice(1, -1).split(/,(?=\{)/);
 
@@ -129,6 +135,16 @@ const BROKEN: Readonly<Record<string, readonly [audit: string, Break]>> = {
       seconds.length > 1 ? `${Math.ceil(Number(seconds) / 10) * 10}` : seconds,
     ),
   ],
+  'announces the day quota of Free for every plan': [
+    '8-plans-day',
+    changingField('RateLimit-Policy', () => '"day";q=1000;w=86400, "minute";q=60;w=60'),
+  ],
+  'neither announces a day quota nor has one': [
+    '8-plans-day',
+    changingResponses(({ response }) =>
+      Number(response.headers.get('Retry-After')) > 60 ? new Response() : withoutPolicies(response),
+    ),
+  ],
   'never changes X-RateLimit-Reset': ['8-reset', changingField('X-RateLimit-Reset', () => '2000000000')],
   ...Object.fromEntries(
     ['petId', 'quantity', 'shipDate', 'complete'].map((name) => {
@@ -159,10 +175,10 @@ suite('the audits', () => {
     assert.deepEqual(await failures(serviceAudits(createTestService()).reverse()), []);
   });
 
-  test('the audits allow any message, that the response to GET has no Content-Length, and that a 401 costs nothing', async () => {
+  test('the audits allow any message, no Content-Length of a GET, no RateLimit-Policy, and that a 401 costs nothing', async () => {
     const lenient = changingResponses(async ({ request, response }) => {
       const text = (await response.text()).replace('"message":"', '"message":"= ');
-      const changed = new Response(response.status === 204 ? null : text, response);
+      const changed = withoutPolicies(new Response(response.status === 204 ? null : text, response));
       const fields = changed.headers;
       if (request.method === 'GET') fields.delete('Content-Length');
       if (response.status === 401) fields.set('X-RateLimit-Remaining', fields.get('X-RateLimit-Limit') ?? '');

@@ -2,6 +2,7 @@ import { type Audit, type AuditTarget, toAudit } from './audit.js';
 import { authenticationClauses } from './authentication.js';
 import { limitClauses } from './limits.js';
 import { orderClauses } from './orders.js';
+import { planClauses } from './plans.js';
 import { routeClauses } from './routes.js';
 
 /**
@@ -18,7 +19,7 @@ export function serviceAudits(target: AuditTarget): Audit[] {
     const isLater = Object.getOwnPropertyDescriptor(target ?? {}, name)?.get !== undefined;
     if (!isLater && typeof target?.[name] !== 'string') throw new TypeError(`${name}: expected a string`);
   }
-  return [...orderClauses, ...routeClauses, ...authenticationClauses, ...limitClauses].map((clause) =>
-    toAudit(clause, target),
+  return [...orderClauses, ...routeClauses, ...authenticationClauses, ...planClauses, ...limitClauses].map(
+    (clause) => toAudit(clause, target),
   );
 }

@@ -44,22 +44,6 @@ export const limitClauses: readonly Clause[] = [
     },
   },
   {
-    id: '8-plans',
-    level: 'MUST',
-    requirement: 'allow 60 requests a minute on the Free plan, 300 on Pro and 1,000 on Business',
-    needs: ['issueKey'],
-    async check({ ask, issueKey }) {
-      for (const [plan, limit] of [
-        [PLANS.free, 60],
-        [PLANS.pro, 300],
-        [PLANS.business, 1_000],
-      ] as const) {
-        const { limit: shown, remaining } = rateLimitOf(await ask('GET', ORDERS_PATH, bearer(await issueKey(plan))));
-        assert.deepEqual([shown, remaining], [limit, limit - 1], plan.name);
-      }
-    },
-  },
-  {
     id: '8-every-request-costs',
     level: 'SHOULD',
     requirement: 'count every request within the limit once, even if the response is 404 or 405',

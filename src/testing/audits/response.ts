@@ -55,3 +55,10 @@ export function retryAfterOf({ headers }: WithFields): number {
   assert.match(value, /^[1-9][0-9]*$/, 'Retry-After must be a whole number of seconds, at least 1');
   return Number(value);
 }
+
+/** Returns the quota of a day that the optional field RateLimit-Policy announces, if it does. */
+export function dayQuotaOf({ headers }: WithFields): number | undefined {
+  const policies = (headers.get('ratelimit-policy') ?? '').split(',');
+  const quota = policies.find((policy) => /;w=86400\b/.test(policy))?.match(/;q=(\d+)/)?.[1];
+  return quota === undefined ? undefined : Number(quota);
+}
