@@ -9,13 +9,15 @@ export type MaybePromise<T> = T | Promise<T>;
 /**
  * An order store: the service's only access to the orders. Expected outcomes, such as an unknown
  * order, are return values. If a method throws or rejects, the store has failed and the client
- * receives a 503.
+ * receives a 503. Each method is called in the asynchronous context of its request, so it can read an
+ * AsyncLocalStorage.
  */
 export interface OrderStore {
   /**
    * Returns every order, ascending by id, whatever its status: an array, or pages of JSON text from
    * one consistent snapshot. The service serialises a list for each request, unless the list has a
-   * `version`.
+   * `version`. A list that depends on who asks must have no `version`. Otherwise, create a store and
+   * a service for each tenant.
    */
   list(): MaybePromise<ListedOrders>;
   /**

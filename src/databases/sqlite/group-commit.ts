@@ -1,3 +1,4 @@
+import { type Context, contextOf, currentContext } from '../../context.js';
 import { type SqliteDatabase, transaction } from './database.js';
 import { isResult } from './failure.js';
 
@@ -12,6 +13,7 @@ export interface WriteQueue {
 }
 
 interface WaitingWrite {
+  readonly context: Context;
   /** Executes the write. The returned function resolves the caller's promise, after the commit. */
   run(): () => void;
   reject(error: unknown): void;
@@ -25,9 +27,11 @@ const LOCK_RETRY_MS = 5;
 /**
  * Creates a queue that commits the writes of one pass of the event loop together, with one fsync
  * (group commit). While another process holds the lock, it waits without blocking the event loop.
- * If a write fails, only its caller gets the error, and the others are committed without it.
+ * If a write fails, only its caller gets the error, and the others are committed without it. Each
+ * write runs in the context of its caller, and a commit of several in that of the queue.
  */
 export function createWriteQueue(database: SqliteDatabase): WriteQueue {
+  const shared = currentContext();
   let waiting: WaitingWrite[] = [];
   let isScheduled = false;
   let lastWritten: Promise<unknown> = Promise.resolve();
@@ -36,7 +40,9 @@ export function createWriteQueue(database: SqliteDatabase): WriteQueue {
   function commit(writes: readonly WaitingWrite[]): WaitingWrite[] {
     let resolves: readonly (() => void)[];
     try {
-      resolves = transaction(database, () => writes.map((write) => write.run()));
+      resolves = contextOf(writes, shared).runInAsyncScope(() =>
+        transaction(database, () => writes.map(({ context, run }) => context.runInAsyncScope(run))),
+      );
     } catch (error) {
       if (isResult(error, 'busy')) return rejectLate(writes, error);
       if (writes.length > 1) return writes.flatMap((write) => commit([write]));
@@ -64,6 +70,7 @@ export function createWriteQueue(database: SqliteDatabase): WriteQueue {
     isScheduled = true;
     const written = new Promise<T>((resolve, reject) => {
       waiting.push({
+        context: currentContext(),
         run() {
           const result = work();
           return () => resolve(result);

@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks';
 import type { StreamEnd, StreamedBody } from '../reply.js';
 import { joinPages } from './body.js';
 
@@ -37,7 +38,13 @@ export async function startStream(pages: AsyncIterable<string | Uint8Array>): Pr
   const body = read();
   // A generator must have been started, or else its `return` would not end the work of the store.
   await body.next();
-  // If the reader hangs up, a stream of Node.js calls `throw` with the error, which `read` would
-  // report as a failure of the store.
-  return Object.assign(body, { ended, throw: undefined });
+  return Object.assign(body, {
+    // Streams ask for the next piece in the context of their reader, or of an event of the socket.
+    next: AsyncResource.bind(body.next),
+    return: AsyncResource.bind(body.return),
+    ended,
+    // If the reader hangs up, a stream of Node.js calls `throw` with the error, which `read` would
+    // report as a failure of the store.
+    throw: undefined,
+  });
 }

@@ -3,6 +3,7 @@
  * was checked on Node.js 20.20, 22.23, 24.21 and 26.10, and names the test that
  * fails where its part of Node.js is missing.
  */
+import { AsyncResource } from 'node:async_hooks';
 import { EventEmitter } from 'node:events';
 import { type Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -43,10 +44,12 @@ export function enqueue(response: unknown, start?: () => void): boolean {
   const waiting = socket[WAITING];
   waiting.add(response);
   if (socket.destroyed) closeWaiting(response);
+  // Node.js passes on the socket in the context of the response that has ended.
+  const begin = start && AsyncResource.bind(start);
   response.once('socket', () => {
     waiting.delete(response);
     // One request of a connection in each pass of the event loop leaves time for the others.
-    if (start !== undefined) setImmediate(start);
+    if (begin !== undefined) setImmediate(begin);
   });
   if (waiting.size >= MAX_WAITING) {
     makeLast(response);

@@ -1,3 +1,5 @@
+import { AsyncResource } from 'node:async_hooks';
+
 export interface CircuitBreakerOptions {
   /** Milliseconds after which a call without a reply counts as failed. */
   readonly deadlineMs: number;
@@ -19,9 +21,12 @@ const PROBE_EVERY_MS = 1_000;
 /**
  * Limits how long calls wait for a server, and stops calls to a failing one. The circuit opens
  * after three failures in a row. A failure counts only if its call was sent after the previous
- * failure was noticed, because one pause of the server makes all calls in flight late.
+ * failure was noticed, because one pause of the server makes all calls in flight late. What is done
+ * for all calls runs in the context in which the circuit breaker was created.
  */
-export function createCircuitBreaker({ deadlineMs, probe, onChange }: CircuitBreakerOptions) {
+export function createCircuitBreaker({ deadlineMs, ...options }: CircuitBreakerOptions) {
+  const probe = AsyncResource.bind(options.probe);
+  const onChange = AsyncResource.bind(options.onChange);
   let sent = 0;
   /** How many calls had been sent when the last failure was noticed. */
   let sentBefore = 0;

@@ -1,3 +1,4 @@
+import { type Context, currentContext } from '../../context.js';
 import { codeOf } from '../../databases/postgres/client.js';
 import { createTurns } from '../../databases/postgres/turns.js';
 import { createGrouping } from '../grouping.js';
@@ -17,6 +18,7 @@ export type Attempt<Outcome> = Outcome | 'locked' | Error;
 
 interface Caller<Outcome> {
   readonly id: OrderId;
+  readonly context: Context;
   readonly untilMs: number;
   resolve(outcome: Outcome): void;
   reject(error: unknown): void;
@@ -58,7 +60,7 @@ export function createGroupedChange<Outcome extends string>(
     } catch (error) {
       const isAlone = callers.length === 1;
       for (const caller of callers) {
-        if (!isAlone && isStatementError(error)) sendAlone(caller);
+        if (!isAlone && isStatementError(error)) caller.context.runInAsyncScope(sendAlone, undefined, caller);
         // A trigger waited too long for a lock. The order stays alone, as it would fail a group.
         else if (isAlone && codeOf(error) === LOCK_TIMEOUT) sendLater(caller, sendAlone);
         else caller.reject(error);
@@ -78,7 +80,10 @@ export function createGroupedChange<Outcome extends string>(
   }
 
   return (id) =>
-    new Promise((resolve, reject) => group({ id, untilMs: performance.now() + PATIENCE_MS, resolve, reject }));
+    new Promise((resolve, reject) => {
+      const untilMs = performance.now() + PATIENCE_MS;
+      group({ id, context: currentContext(), untilMs, resolve, reject });
+    });
 }
 
 function tooLate({ id }: Caller<unknown>): Error {

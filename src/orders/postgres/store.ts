@@ -77,6 +77,10 @@ export function createPostgresOrderStore(pool: PostgresPool): PostgresOrderStore
  * Without the option `revision`, a list of 2,000 orders or more is read for each client, without an
  * ETag, on a connection that is held until the client has read the list or hung up. Such lists hold
  * at most four connections of the pool. A further one fails if none of the four is free within 5 s.
+ *
+ * Concurrent cancels are sent together, in the asynchronous context in which the store was created,
+ * and a single cancel in that of its request. So create a store for each tenant if the pool finds the
+ * tenant in an AsyncLocalStorage, for example for row-level security.
  */
 export function createMappedOrderStore(pool: PostgresPool, table: PostgresOrderTable): OrderStore {
   checkMethods('pool', pool, ['query']);
