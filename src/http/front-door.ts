@@ -98,7 +98,7 @@ export function createFrontDoor(
   function reply(read: ReadRequest, verdict: Verdict, outcome: Outcome, options: ReplyOptions = {}): Reply {
     const request = isWanted(outcome) ? withId(read) : read;
     const { method, requestId, hasContent, fault, isMultiplexed } = request;
-    const { chargedTo } = verdict;
+    const { chargedTo, principal } = verdict;
     const isAddressOverLimit = chargedTo === 'address' && verdict.refusal?.status === 429;
     const { asked, isLast = false, isQuiet = false } = options;
     const headers = [...outcome.fields, ...verdict.limitFields];
@@ -111,7 +111,7 @@ export function createFrontDoor(
     if (isStream(body)) {
       body.ended.then(({ bytes, error }) => publish(request, verdict, { ...outcome, error }, asked, bytes));
     } else if (!isQuiet) publish(request, verdict, outcome, asked, body?.length ?? 0);
-    return { status: outcome.status, headers, body, chargedTo, isAddressOverLimit };
+    return { status: outcome.status, headers, body, chargedTo, keyId: principal?.id, isAddressOverLimit };
   }
 
   /** Responds to a request that needs no key, and charges it to its client's address. */

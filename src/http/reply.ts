@@ -45,6 +45,8 @@ export interface Reply {
    * limiter failed, or was not asked because the service is closed.
    */
   readonly chargedTo: 'key' | 'address' | undefined;
+  /** The id of the owner of the request's valid key. `undefined` without one. */
+  readonly keyId: string | undefined;
   /** Whether the address was charged and is over its limit. The Node mount then stops reading. */
   readonly isAddressOverLimit: boolean;
 }

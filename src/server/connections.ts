@@ -1,9 +1,11 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+
 import { addressKey } from '../http/client-address.js';
 import type { Reply } from '../http/index.js';
 import type { NodeRequest } from '../http/mounts/node.js';
 import { makeLast } from '../http/mounts/node-internals.js';
+import { firstToGiveWay, type Use } from './give-way.js';
 
 export interface ConnectionLimits {
   /** The maximum number of connections. */
@@ -14,29 +16,27 @@ export interface ConnectionLimits {
   readonly idleMs: number;
 }
 
-interface Connection {
-  readonly socket: Socket;
+interface Connection extends Use {
   readonly address: string;
+  replied: NodeRequest | undefined;
+  holder: string | undefined;
+  usedAt: number;
   /** The response to the newest request. */
   newest: ServerResponse | undefined;
   /** `newest` as of the last sweep. */
   swept: ServerResponse | undefined;
-  /** Whether the last charge was to a key. `undefined` before the first charge. */
-  hasKey: boolean | undefined;
 }
 
 /**
- * Tracks the open connections of a server. A connection is keyless if it has sent no request, or if
- * the last reply on it was charged to its address. At the maximum number of connections, or of
- * connections of one address, a new connection replaces the oldest keyless one. If there is no
- * keyless connection, the new one is closed. Until a connection sends a request, nothing tells a
- * customer from a flood. The oldest is closed first, because no other order gives each newcomer as
- * much time for its first request: the limit divided by the rate of new connections.
+ * Tracks the open connections of a server. At the maximum number of connections, or of connections
+ * of one address, {@link firstToGiveWay} makes room for a new one. If no other gives way, the new one
+ * is closed.
  */
 export function createConnections({ most, mostPerAddress, idleMs }: ConnectionLimits) {
   /** Both maps are ordered, oldest first. */
   const open = new Map<Socket, Connection>();
   const byAddress = new Map<string, Set<Connection>>();
+  let requests = 0;
   let sweepTimer: NodeJS.Timeout | undefined;
 
   function forget(connection: Connection): void {
@@ -50,16 +50,14 @@ export function createConnections({ most, mostPerAddress, idleMs }: ConnectionLi
     if (neighbours?.size === 0) byAddress.delete(connection.address);
   }
 
-  /** Closes the oldest keyless connection. Returns `false` if there is none. */
+  /** Closes a connection. Returns `false` if none gives way. */
   function makeRoom(among: Iterable<Connection>): boolean {
-    for (const connection of among) {
-      if (connection.hasKey ?? connection.newest !== undefined) continue;
-      // Other connections could arrive before the close event, so this one must not be counted.
-      forget(connection);
-      connection.socket.destroy();
-      return true;
-    }
-    return false;
+    const connection = firstToGiveWay(among);
+    if (connection === undefined) return false;
+    // Other connections could arrive before the close event, so this one must not be counted.
+    forget(connection);
+    connection.socket.destroy();
+    return true;
   }
 
   /**
@@ -99,7 +97,8 @@ export function createConnections({ most, mostPerAddress, idleMs }: ConnectionLi
         socket.destroy();
         return;
       }
-      const connection: Connection = { socket, address, newest: undefined, swept: undefined, hasKey: undefined };
+      const unused = { replied: undefined, holder: undefined, usedAt: 0, newest: undefined, swept: undefined };
+      const connection: Connection = { socket, address, ...unused };
       open.set(socket, connection);
       byAddress.set(address, neighbours.add(connection));
       sweepTimer ??= setInterval(sweep, idleMs).unref();
@@ -112,14 +111,18 @@ export function createConnections({ most, mostPerAddress, idleMs }: ConnectionLi
      */
     recordRequest(socket: Socket, response: ServerResponse): void {
       const connection = open.get(socket);
-      if (connection !== undefined) connection.newest = response;
+      if (connection === undefined) return;
+      connection.newest = response;
+      connection.usedAt = requests++;
     },
 
-    /** Records who was charged for a request. */
-    recordReply({ socket }: NodeRequest, { chargedTo }: Reply): void {
-      const connection = open.get(socket);
+    /** Records whose request got a reply. */
+    recordReply(request: NodeRequest, { status, chargedTo, keyId }: Reply): void {
+      const connection = open.get(request.socket);
+      if (connection === undefined) return;
+      connection.replied = request;
       // Without a decision of the limiter, it is unknown whether the key is valid.
-      if (connection !== undefined && chargedTo !== undefined) connection.hasKey = chargedTo === 'key';
+      if (chargedTo !== undefined) connection.holder = status === 429 ? undefined : keyId;
     },
 
     /**

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
 import { mock, test } from 'node:test';
-import { PLANS } from 'store-orders';
+
+import { createPlan, PLANS, perMinute } from 'store-orders';
 import { createDeferred, until } from '../support/until.js';
+
 import { connectFrom, KEYED, KEYLESS } from './support/client.js';
 import { listen } from './support/order-server.js';
 
@@ -16,44 +19,102 @@ test('at its limit of connections, the oldest keyless connection of an address g
   const [first, second] = await Promise.all([connectFrom(port), connectFrom(port)]);
   await until(() => silent.isClosed() && stranger.isClosed());
   for (const client of [customer, first, second]) assert.equal(await client.ask(KEYED), '200');
-  const oneTooMany = await connectFrom(port);
-  await until(() => oneTooMany.isClosed());
-  for (const client of [customer, first, second]) assert.equal(await client.ask(KEYED), '200');
   assert.equal(await (await connectFrom(port, '127.0.0.2')).ask(KEYED), '200');
   // A customer whose newest request had no valid key is keyless until its next request.
   assert.equal(await first.ask(KEYLESS), '401');
   assert.equal(await (await connectFrom(port)).ask(KEYED), '200');
   await until(() => first.isClosed());
-  second.socket.destroy();
-  await until(async () => (await (await connectFrom(port)).ask(KEYED)) === '200');
 });
 
-test('a customer is not keyless while its key is looked up, nor if the look-up fails, nor if the process has not seen its key before', async (t) => {
+test('the oldest connection gives way that has no key or whose key was refused, whichever of the two it is', async (t) => {
+  const plan = createPlan({ name: 'once', policies: [perMinute(1)] });
+  const authenticate = (apiKey: string) => ({ id: apiKey, plan: apiKey === 'ours' ? plan : PLANS.business });
+  const { port } = await listen(t, { maxConnectionsPerAddress: 4, authenticate });
+  const customer = await connectFrom(port);
+  assert.equal(await customer.ask(KEYED.replace('ours', 'other')), '200');
+  const [refused, silent, refusedToo] = [await connectFrom(port), await connectFrom(port), await connectFrom(port)];
+  assert.equal(await refused.ask(KEYED), '200');
+  for (const { ask } of [refused, refusedToo]) assert.equal(await ask(KEYED), '429');
+  for (const expected of [refused, silent, refusedToo]) {
+    assert.equal(expected.isClosed(), false);
+    assert.equal(await (await connectFrom(port)).ask(KEYED.replace('ours', 'other')), '200');
+    await until(() => expected.isClosed());
+  }
+  assert.equal(customer.isClosed(), false);
+});
+
+test('if all connections have admitted keys, the longest unused of the key that has the most gives way', async (t) => {
+  const authenticate = (apiKey: string) => ({ id: apiKey, plan: PLANS.business });
+  const { port } = await listen(t, { maxConnectionsPerAddress: 5, authenticate });
+  const clientOf = async (key: string) => {
+    const client = await connectFrom(port);
+    const ask = () => client.ask(KEYED.replace('ours', key));
+    assert.equal(await ask(), '200');
+    return { ...client, ask };
+  };
+  const few = [await clientOf('few'), await clientOf('few')];
+  const [first, second, third] = [await clientOf('many'), await clientOf('many'), await clientOf('many')];
+  assert.equal(await first.ask(), '200');
+  const newcomer = await clientOf('new');
+  await until(() => second.isClosed());
+  for (const client of [...few, first, third, newcomer]) assert.equal(await client.ask(), '200');
+});
+
+test('a connection whose request waits for a reply never gives way, whatever its earlier replies were', async (t) => {
   const lookUp = createDeferred();
   let asked = 0;
-  let isDown = false;
-  let isKnown = false;
   const authenticate = async (apiKey: string) => {
     asked++;
     await lookUp.promise;
-    if (isDown) throw new Error('down');
-    isKnown = apiKey === 'ours';
-    return isKnown ? US : undefined;
+    return apiKey === 'ours' ? US : undefined;
   };
-  const authenticateKnown = (apiKey: string) => (isKnown ? authenticate(apiKey) : undefined);
-  const { port } = await listen(t, { maxConnectionsPerAddress: 2, authenticateKnown, authenticate });
+  const { port } = await listen(t, { maxConnectionsPerAddress: 3, authenticate });
   const customers = [await connectFrom(port), await connectFrom(port)];
+  assert.equal(await customers[0]?.ask(KEYLESS), '401');
   const statuses = customers.map((customer) => customer.ask(KEYED));
   await until(() => asked === 2);
-  const duringLookUp = await connectFrom(port);
-  await until(() => duringLookUp.isClosed());
+  const idle = await connectFrom(port);
+  const last = await connectFrom(port);
+  await until(() => idle.isClosed());
+  const status = last.ask(KEYED);
+  await until(() => asked === 3);
+  const oneTooMany = await connectFrom(port);
+  await until(() => oneTooMany.isClosed());
   lookUp.resolve();
-  assert.deepEqual(await Promise.all(statuses), ['200', '200']);
+  assert.deepEqual(await Promise.all([...statuses, status]), ['200', '200', '200']);
+});
+
+test('a stranger that does not take its response gives way', async (t) => {
+  const responses: ServerResponse[] = [];
+  const { port } = await listen(t, { maxConnectionsPerAddress: 2 }, (server) => {
+    // Nothing leaves the first connection, as if its client did not read.
+    server.once('connection', (socket) => Object.assign(socket, { _write() {}, _writev() {} }));
+    server.on('request', (_, response) => responses.push(response));
+  });
+  const stranger = await connectFrom(port);
+  stranger.socket.write(KEYLESS);
+  await until(() => responses[0]?.writableEnded === true);
+  assert.equal(responses[0]?.writableFinished, false);
+  for (const customer of [await connectFrom(port), await connectFrom(port)])
+    assert.equal(await customer.ask(KEYED), '200');
+  await until(() => stranger.isClosed());
+});
+
+test('a customer whose key cannot be looked up keeps its place before strangers', async (t) => {
+  let isDown = false;
+  const authenticate = (apiKey: string) => {
+    if (isDown) throw new Error('down');
+    return apiKey === 'ours' ? US : undefined;
+  };
+  const { port } = await listen(t, { maxConnectionsPerAddress: 2, authenticate });
+  const customer = await connectFrom(port);
+  assert.equal(await customer.ask(KEYED), '200');
   isDown = true;
-  assert.equal(await customers[0]?.ask(KEYED), '503');
-  const afterLookUp = await connectFrom(port);
-  await until(() => afterLookUp.isClosed());
-  assert.ok(customers.every((customer) => !customer.isClosed()));
+  assert.equal(await customer.ask(KEYED), '503');
+  const stranger = await connectFrom(port);
+  const newcomer = await connectFrom(port);
+  await until(() => stranger.isClosed());
+  assert.deepEqual([customer.isClosed(), newcomer.isClosed()], [false, false]);
 });
 
 test('a connection that sends nothing but line breaks after a response is closed, but not while a response is pending', async (t) => {
