@@ -10,4 +10,4 @@ export {
   createOrderService,
   type OrderService,
   type OrderServiceOptions,
-} from './service.js';
+} from './service/service.js';

@@ -7,7 +7,7 @@ import type { NodeRequest } from '../http/mounts/node.js';
 import { makeLast } from '../http/mounts/node-internals.js';
 import { createForwardedWarning } from '../http/mounts/warnings.js';
 import { checkPublicUrl } from '../http/route.js';
-import { checkServiceOptions, createServiceBehind, SERVICE_FIELDS } from '../http/service.js';
+import { checkServiceOptions, createServiceBehind, SERVICE_FIELDS } from '../http/service/service.js';
 import { connectionLimit } from './connection-limit.js';
 import { createConnections } from './connections.js';
 import { checkOrigins, withCors } from './cors.js';

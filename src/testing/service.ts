@@ -1,7 +1,7 @@
 import { checkFields, checkMethods } from '../check.js';
 import { createFrontDoor } from '../http/front-door.js';
 import { createOrderService, type OrderService, type OrderServiceOptions, type Principal } from '../http/index.js';
-import { createServiceBehind } from '../http/service.js';
+import { createServiceBehind } from '../http/service/service.js';
 import { createMemoryLimiter, type Decision, PLANS, type Plan } from '../limits/index.js';
 import { checkPlan } from '../limits/plan.js';
 import { createMemoryOrderStore, type MemoryOrderStore, type OrderInput, type OrderStore } from '../orders/index.js';

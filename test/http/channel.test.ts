@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { inspect } from 'node:util';
 import { createMemoryLimiter, type ListedOrders, type OrderService, type ReplyMessage } from 'store-orders';
 import { createFrontDoor } from '../../dist/http/front-door.js';
-import { createServiceBehind } from '../../dist/http/service.js';
+import { createServiceBehind } from '../../dist/http/service/service.js';
 import { fakeStore, pagesOf } from '../support/fake-store.js';
 import { collectReplies } from './support/replies.js';
 import { authenticate, bearer, createShop, GET, KEY, ORDERS, order } from './support/shop.js';

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { after } from '../host-call.js';
 import { forEachField, type Reply, withVary } from '../reply.js';
 import type { RequestHead } from '../request.js';
-import { checkService, type OrderService } from '../service.js';
+import { checkService, type OrderService } from '../service/service.js';
 import { enqueue } from './node-internals.js';
 
 /** The part of Fastify that the mount uses. Not exported, so that editors suggest Fastify's type. */

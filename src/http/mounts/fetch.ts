@@ -1,5 +1,5 @@
 import { checkFields, checkFunction, checkOneOf } from '../../check.js';
-import { checkService, type OrderService } from '../service.js';
+import { checkService, type OrderService } from '../service/service.js';
 import { headOf, ipOf, toResponse } from './fetch-conversion.js';
 
 export interface FetchMountOptions<Context extends unknown[]> {

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { forEachField, type Reply, withVary } from '../reply.js';
 import { type RequestHead, withTarget } from '../request.js';
-import { checkService, type OrderService } from '../service.js';
+import { checkService, type OrderService } from '../service/service.js';
 import { enqueue } from './node-internals.js';
 import { respondBeforeErrors } from './node-server.js';
 import { createPrefixWarning } from './warnings.js';

@@ -5,7 +5,7 @@ import { checkMethods } from '../../check.js';
 import { after } from '../host-call.js';
 import { forEachField, type Reply } from '../reply.js';
 import type { RefusalCode } from '../request.js';
-import type { OrderService } from '../service.js';
+import type { OrderService } from '../service/service.js';
 import {
   acceptUnusual,
   closeGently,

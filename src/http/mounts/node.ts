@@ -4,7 +4,7 @@ import { checkFields, checkFunction } from '../../check.js';
 import { after } from '../host-call.js';
 import type { Reply } from '../reply.js';
 import { type RequestHead, withTarget } from '../request.js';
-import { checkService, type OrderService } from '../service.js';
+import { checkService, type OrderService } from '../service/service.js';
 import { enqueue } from './node-internals.js';
 import { send } from './node-reply.js';
 import { attachTo, respondBeforeErrors } from './node-server.js';

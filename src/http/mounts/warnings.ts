@@ -1,7 +1,7 @@
 import { Socket } from 'node:net';
 import { type AddressedRequest, socketAddress } from '../client-address.js';
 import type { RequestHead } from '../request.js';
-import type { OrderService } from '../service.js';
+import type { OrderService } from '../service/service.js';
 
 /** Returns a function that emits a process warning when it is first called. */
 function createWarning(): (text: string) => void {

@@ -1,7 +1,7 @@
 import { checkFields } from '../../check.js';
 import { OPERATION_NAMES, OPERATIONS, type OperationName } from '../operations.js';
 import { checkBasePath, checkPublicUrl } from '../route.js';
-import type { OrderServiceOptions } from '../service.js';
+import type { OrderServiceOptions } from '../service/service.js';
 import { DESCRIPTION } from './description.js';
 import { createResponses, type OpenApiResponse, responsesOf } from './responses.js';
 import { type CodeSample, createSamples } from './samples.js';

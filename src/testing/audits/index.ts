@@ -19,7 +19,7 @@ export function serviceAudits(target: AuditTarget): Audit[] {
     const isLater = Object.getOwnPropertyDescriptor(target ?? {}, name)?.get !== undefined;
     if (!isLater && typeof target?.[name] !== 'string') throw new TypeError(`${name}: expected a string`);
   }
-  return [...orderClauses, ...routeClauses, ...authenticationClauses, ...planClauses, ...limitClauses].map(
-    (clause) => toAudit(clause, target),
+  return [...orderClauses, ...routeClauses, ...authenticationClauses, ...planClauses, ...limitClauses].map((clause) =>
+    toAudit(clause, target),
   );
 }

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { queryObjects } from 'node:v8';
 import type { Order, Reply, RequestHead } from 'store-orders';
-import { fakeStore, pagesOf } from '../support/fake-store.js';
-import { authenticate, createShop, GET, KEY, ORDERS } from './support/shop.js';
+import { fakeStore, pagesOf } from '../../support/fake-store.js';
+import { authenticate, createShop, GET, KEY, ORDERS } from '../support/shop.js';
 
 test('if authenticate, the limiter and the store are synchronous, every reply is returned without a promise', async () => {
   const statusOf = (reply: Reply | Promise<Reply>) => {

@@ -1,15 +1,15 @@
-import { checkFields, checkMethods } from '../check.js';
-import { cancelOutcome } from '../orders/cancellation.js';
-import type { CancelOutcome, MaybePromise, OrderId, OrderStatus, OrderStore } from '../orders/index.js';
-import { ADMISSION_FIELDS, type AdmissionOptions, checkAdmissionOptions, type Verdict } from './admission.js';
-import type { ClientAddress } from './client-address.js';
-import { createFrontDoor, type FrontDoor } from './front-door.js';
-import { after, attempt, createHostPart, isPromise } from './host-call.js';
-import { createListRepresenter } from './list/lister.js';
-import type { OperationName } from './operations.js';
-import { isStream, type Outcome, outcomeOfFailure, type Reply, refusal } from './reply.js';
-import type { ReadRequest, RefusalCode, RequestHead } from './request.js';
-import { type Asked, checkBasePath, createRouter } from './route.js';
+import { checkFields, checkMethods } from '../../check.js';
+import { cancelOutcome } from '../../orders/cancellation.js';
+import type { CancelOutcome, MaybePromise, OrderId, OrderStatus, OrderStore } from '../../orders/index.js';
+import { ADMISSION_FIELDS, type AdmissionOptions, checkAdmissionOptions, type Verdict } from '../admission.js';
+import type { ClientAddress } from '../client-address.js';
+import { createFrontDoor, type FrontDoor } from '../front-door.js';
+import { after, attempt, createHostPart, isPromise } from '../host-call.js';
+import { createListRepresenter } from '../list/lister.js';
+import type { OperationName } from '../operations.js';
+import { isStream, type Outcome, outcomeOfFailure, type Reply, refusal } from '../reply.js';
+import type { ReadRequest, RefusalCode, RequestHead } from '../request.js';
+import { type Asked, checkBasePath, createRouter } from '../route.js';
 
 export interface OrderServiceOptions extends AdmissionOptions {
   readonly store: OrderStore;
