@@ -1,5 +1,6 @@
 import { prepare, type SqliteDatabase } from './database.js';
 import { isResult } from './failure.js';
+import { checkNames } from './identity.js';
 import { isOurs, migrate, type Schemas } from './migration.js';
 
 /**
@@ -31,9 +32,10 @@ export function retryWhileBusy<T>(database: SqliteDatabase, work: () => T): T {
 
 /**
  * Prepares a file that was just opened: migrates its tables as {@link migrate} does, and makes its
- * commits durable. Throws, and changes nothing, in the same cases.
+ * commits durable. Throws, and changes nothing, in the same cases, and if {@link checkNames} does.
  */
 export function prepareFile(database: SqliteDatabase, schemas: Schemas, onlyCreates = false): void {
+  checkNames(String(prepare(database, 'PRAGMA database_list').get()?.['file']));
   retryWhileBusy(database, () => {
     // WAL comes first. A process killed while it creates tables would otherwise leave a rollback
     // journal, which would empty a backup copied over the file.

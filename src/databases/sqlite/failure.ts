@@ -2,8 +2,6 @@ import { messageOf } from '../../message-of.js';
 
 /** Each row has this program's name for an error, SQLite's code, and SQLite's name for the code. */
 const RESULTS = [
-  // The file -shm could not grow. This row comes before SQLITE_IOERR, which also matches the code.
-  ['full', 10 | (19 << 8), 'SQLITE_IOERR_SHMSIZE'],
   ['busy', 5, 'SQLITE_BUSY'],
   ['read_only', 8, 'SQLITE_READONLY'],
   ['io', 10, 'SQLITE_IOERR'],
@@ -90,7 +88,7 @@ function sentence(kind: FailureKind, text: string, file: string, operation: File
     case 'full':
       return `cannot ${operation} ${file}: the disk is full; free some space`;
     case 'io':
-      return `cannot ${operation} ${file}: the disk failed (${text}); check the disk and the system's log`;
+      return `cannot ${operation} ${file}: the disk failed (${text}); check the disk, its free space and the system's log`;
     case 'read_only':
       return `cannot ${operation} ${file}: the file or its file system is read-only; make it writable`;
     case 'cannot_open':

@@ -1,11 +1,15 @@
-import { statSync } from 'node:fs';
+import { readFileSync, realpathSync, type Stats, statSync } from 'node:fs';
 import { cannotOpen, SqliteFileError } from './failure.js';
 
 /** Returns a text that identifies the file of this name, or `undefined` if there is none. */
 export function identityOf(file: string): string | undefined {
+  const stats = statsOf(file);
+  return stats && `${stats.dev}:${stats.ino}`;
+}
+
+function statsOf(file: string): Stats | undefined {
   try {
-    const stats = statSync(file, { throwIfNoEntry: false });
-    return stats && `${stats.dev}:${stats.ino}`;
+    return statSync(file, { throwIfNoEntry: false });
   } catch (error) {
     throw cannotOpen(error, file);
   }
@@ -23,4 +27,38 @@ export function checkIdentities(expected: ReadonlyMap<string, string | undefined
       'moved',
     );
   }
+}
+
+/**
+ * Throws unless the file is a regular file that has one name and is not mounted by itself. Under
+ * another name, or beside another mount of it, SQLite would keep another log. A missing file is
+ * accepted.
+ */
+export function checkNames(file: string): void {
+  const stats = statsOf(file);
+  if (stats === undefined) return;
+  if (!stats.isFile()) throw new Error('it is not a regular file; name another');
+  if (stats.nlink > 1) {
+    throw new Error(
+      `the file has ${stats.nlink} names (hard links), and SQLite keeps a log beside each; remove all names but one`,
+    );
+  }
+  if (!isMountPoint(realpathSync(file))) return;
+  throw new Error('the file is mounted by itself, without the log that SQLite keeps beside it; mount its directory');
+}
+
+/** Returns whether Linux reports a mount at this path. Other systems mount no files. */
+function isMountPoint(path: string): boolean {
+  let mounts: string;
+  try {
+    mounts = readFileSync('/proc/self/mountinfo', 'utf8');
+  } catch {
+    return false;
+  }
+  // The fifth field of each line, in which some characters are octal (proc_pid_mountinfo(5)).
+  const escaped = path.replace(
+    /[ \t\n\\]/g,
+    (character) => `\\${character.charCodeAt(0).toString(8).padStart(3, '0')}`,
+  );
+  return mounts.split('\n').some((line) => line.split(' ')[4] === escaped);
 }

@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
 import { failureOf } from '../../databases/sqlite/failure.js';
+import { checkNames } from '../../databases/sqlite/identity.js';
 import { type CommandResult, done, failed, Misuse } from '../command-result.js';
 import { printable } from '../log/printable.js';
 import { backUp } from '../storage/backup.js';
@@ -45,6 +46,7 @@ async function withFile(invocation: Invocation, work: (file: string) => CommandR
   const { db: file, databaseUrl } = readStorageSettings(invocation);
   if (databaseUrl !== undefined) throw new Misuse(NO_FILE);
   try {
+    checkNames(file);
     return work(file);
   } catch (error) {
     return failed(failureOf(error, file, 'read').message);

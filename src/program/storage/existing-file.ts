@@ -18,24 +18,11 @@ export function checkFile(file: string): void {
   if (!existsSync(file)) {
     throw new SqliteFileError(`there is no database ${file}; check --db, or start the server to create it`, 'other');
   }
-  checkKind(file);
   if (!hasForeignJournal(file)) return;
   throw new Error(
     `the journal ${file}-journal belongs to a database that this file has replaced; ` +
       'rename this file, then copy it back with db restore, which also removes the journal',
   );
-}
-
-/** Throws unless the file is a regular file with one name. A missing file is accepted. */
-export function checkKind(file: string): void {
-  const stats = statSync(file, { throwIfNoEntry: false });
-  if (stats === undefined) return;
-  if (!stats.isFile()) throw new Error('it is not a regular file; name another');
-  if (stats.nlink > 1) {
-    throw new Error(
-      `the file has ${stats.nlink} names (hard links), and SQLite keeps a log beside each; remove all names but one`,
-    );
-  }
 }
 
 /**

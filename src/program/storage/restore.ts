@@ -4,7 +4,7 @@ import { failureOf, isResult } from '../../databases/sqlite/failure.js';
 import { isOurs } from '../../databases/sqlite/migration.js';
 import { type CommandResult, done, failed } from '../command-result.js';
 import { putInPlace, withCopy } from './backup.js';
-import { checkKind, hasForeignJournal } from './existing-file.js';
+import { hasForeignJournal } from './existing-file.js';
 import { lockForServer } from './server-lock.js';
 
 /**
@@ -16,7 +16,6 @@ export function restore(backup: string, file: string): CommandResult {
   // Replaces the file to which a symbolic link points, not the link.
   const target = existsSync(file) ? realpathSync(file) : file;
   if (realpathSync(backup) === target) return failed(`${backup} is the database itself; move it to another name first`);
-  checkKind(target);
   const unlock = lockForServer(target);
   if (unlock === undefined) return failed(`a server runs on ${file}; stop it first`);
   try {

@@ -5,6 +5,7 @@ import { prepareFile } from '../../databases/sqlite/durability.js';
 import { failureOf, isLate } from '../../databases/sqlite/failure.js';
 import { openSqliteFile } from '../../databases/sqlite/file.js';
 import { createWriteQueue } from '../../databases/sqlite/group-commit.js';
+import { checkNames } from '../../databases/sqlite/identity.js';
 import { createFileOrders } from '../../orders/sqlite/hosted.js';
 import { importRecords } from '../../orders/sqlite/import.js';
 import { readRecords } from '../../orders/sqlite/list.js';
@@ -76,6 +77,7 @@ function openOrCreate<Opened extends ServerStorage>(
   let unlock = () => {};
   let created: CreatedStorage | undefined;
   try {
+    checkNames(file);
     unlock = lock();
     created = file === IN_MEMORY ? { remove() {} } : createFile(file);
     return { ok: true, storage: open(file, unlock), created };

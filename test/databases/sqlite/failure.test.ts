@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { linkSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openSqliteDatabase, openSqliteOrderStore } from 'store-orders/sqlite';
@@ -7,6 +7,7 @@ import { failureOf } from '../../../dist/databases/sqlite/failure.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 
 const WRITE = 'cannot write a.db';
+const IO = `${WRITE}: the disk failed (why); check the disk, its free space and the system's log`;
 const FULL = `${WRITE}: the disk is full; free some space`;
 const CANNOT_OPEN = 'cannot open a.db: check that its directory exists and that both are readable and writable';
 const DAMAGED =
@@ -15,8 +16,8 @@ const DAMAGED =
 for (const [errcode, code, kind, message] of [
   [5, 'SQLITE_BUSY_RECOVERY', 'busy', `${WRITE}: another process has held its lock for too long (why); try again`],
   [1032, 'SQLITE_READONLY', 'read_only', `${WRITE}: the file or its file system is read-only; make it writable`],
-  [522, 'SQLITE_IOERR_SHORT_READ', 'io', `${WRITE}: the disk failed (why); check the disk and the system's log`],
-  [4874, 'SQLITE_IOERR_SHMSIZE', 'full', FULL],
+  [522, 'SQLITE_IOERR_SHORT_READ', 'io', IO],
+  [4874, 'SQLITE_IOERR_SHMSIZE', 'io', IO],
   [13, 'SQLITE_FULL', 'full', FULL],
   [11, 'SQLITE_CORRUPT', 'damaged', DAMAGED],
   [26, 'SQLITE_NOTADB', 'not_a_database', DAMAGED],
@@ -43,6 +44,7 @@ for (const [name, expected, make] of [
   ['a name in a missing directory', 'cannot_open', () => 'missing/a.db'],
   ['a name in a file', 'cannot_open', (file: string) => writeFileSync(file, '') ?? 'a.db/a.db'],
   ['a name that is too long', 'cannot_open', () => 'a'.repeat(300)],
+  ['a file with two names', 'other', (file: string) => writeFileSync(file, '') ?? linkSync(file, `${file}.link`)],
   ['a text', 'not_a_database', (file: string) => writeFileSync(file, 'Felis catus, '.repeat(100))],
   ['a database of another program', 'other', (file: string) => databaseWith(file, 'CREATE TABLE cats (name TEXT)')],
 ] as const) {

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
-import { linkSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { linkSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { openSqliteOrderStore } from 'store-orders/sqlite';
 import { SCHEMAS } from '../../../dist/program/storage/program-parts.js';
+import { root } from '../../support/root.js';
 import { sampled } from '../../support/sampled.js';
 import { change } from '../support/change.js';
 import { leaveJournal } from '../support/journal.js';
@@ -72,6 +74,53 @@ for (const [index, [name, says, make]] of FILES.entries()) {
     }
   });
 }
+
+/** Runs a command of a shell, and then its operands, where mounts are visible to no other process. */
+const whereMounted = (mount: string) => {
+  return ['unshare', '--map-root-user', '--mount', 'sh', '-c', `${mount} && exec "$0" "$@"`];
+};
+const [unshare = '', ...trial] = [...whereMounted('mount --bind . .'), 'true'];
+const cannotMount =
+  spawnSync(unshare, trial).status !== 0 && 'unshare cannot mount here (Linux, in containers --privileged)';
+
+test('a database file that is mounted by itself is refused by every command and by an order store; a backup is not', {
+  skip: cannotMount,
+}, async () => {
+  const { cwd, output } = programIn();
+  await createDatabase(join(cwd, 'shop.db'));
+  await output('db backup copy.db --db shop.db');
+  for (const name of ['a \\ file.db', 'mounted copy.db']) writeFileSync(join(cwd, name), '');
+  symlinkSync('a \\ file.db', join(cwd, 'link.db'));
+  const under = whereMounted(
+    `(cd ${cwd} && mount --bind shop.db 'a \\ file.db' && mount --bind copy.db 'mounted copy.db')`,
+  );
+  const { run } = programIn({ cwd, under });
+  const before = contents(cwd);
+  const says = 'the file is mounted by itself, without the log that SQLite keeps beside it; mount its directory';
+  for (const command of [...sampled(COMMANDS), 'db check', 'db restore copy.db']) {
+    const { code, stderr } = await run(`${command} --db link.db`, '{"id":1}');
+    assert.deepEqual(
+      [code, stderr.replace(' read ', ' open ')],
+      [1, `store-orders: cannot open link.db: ${says}\n`],
+      command,
+    );
+  }
+  const opening = `try { (await import('store-orders/sqlite')).openSqliteOrderStore(process.argv[1]) }
+    catch (error) { console.log(error.message) }`;
+  const [command = '', ...args] = [
+    ...under,
+    process.execPath,
+    '--input-type=module',
+    '-e',
+    opening,
+    join(cwd, 'link.db'),
+  ];
+  const opened = spawnSync(command, args, { cwd: root, encoding: 'utf8' });
+  assert.equal(opened.stdout, `cannot open ${join(cwd, 'link.db')}: ${says}\n`, opened.stderr);
+  assert.deepEqual(contents(cwd), before);
+  const restored = await run(['db', 'restore', 'mounted copy.db', '--db', 'shop.db']);
+  assert.equal(restored.code, 0, restored.stderr);
+});
 
 test('a migration that fails midway leaves the file unchanged', async () => {
   const { cwd, failure } = programIn();
