@@ -9,6 +9,8 @@ import { listenOnFreePort } from '../../../support/listen.js';
  */
 export interface Mount {
   readonly name: string;
+  /** The packages in which it is mounted. Default: none, which is Node.js itself. */
+  readonly packages?: readonly string[];
   /** Whether the host was configured to trust one proxy, in the framework's own way. */
   readonly trustsProxy?: true;
   /**

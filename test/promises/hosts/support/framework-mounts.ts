@@ -43,6 +43,7 @@ export function addHooks(app: HookedFastify): void {
 export const frameworkMounts: readonly Mount[] = [
   {
     name: 'Fastify 5',
+    packages: ['fastify'],
     trustsProxy: true,
     async open(service, prefix = '') {
       const app = fastify({ trustProxy: '127.0.0.1', forceCloseConnections: true });
@@ -56,6 +57,7 @@ export const frameworkMounts: readonly Mount[] = [
   },
   {
     name: 'Fastify 5 over HTTP/2',
+    packages: ['fastify'],
     trustsProxy: true,
     async open(service, prefix = '') {
       const app = fastify({ http2: true, trustProxy: '127.0.0.1' });
@@ -69,11 +71,13 @@ export const frameworkMounts: readonly Mount[] = [
   },
   {
     name: 'Koa 3',
+    packages: ['koa'],
     trustsProxy: true,
     open: (service, prefix) => listening(createServer(koaApp(service, true, prefix).callback())),
   },
   {
     name: 'Koa 3 over HTTP/2',
+    packages: ['koa'],
     open: async (service) => overHttp2(await listening(createHttp2Server(koaApp(service, false).callback()))),
   },
 ];

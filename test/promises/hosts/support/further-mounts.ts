@@ -35,6 +35,7 @@ const SERVER = { port: 0, hostname: '127.0.0.1', silent: true, trustProxy: true 
 export const furtherMounts: readonly Mount[] = [
   {
     name: 'hapi 21',
+    packages: ['@hapi/hapi'],
     async open(service) {
       const app = createHapi({ port: 0, host: '127.0.0.1' });
       const handle = nodeHandler(service);
@@ -51,6 +52,7 @@ export const furtherMounts: readonly Mount[] = [
   },
   {
     name: 'micro 10',
+    packages: ['micro'],
     open(service) {
       const handle = nodeHandler(service);
       const listener = serveMicro((request, response) => {
@@ -62,6 +64,7 @@ export const furtherMounts: readonly Mount[] = [
   },
   {
     name: 'NestJS on Express',
+    packages: ['@nestjs/core', 'express'],
     trustsProxy: true,
     async open(service, prefix = '/') {
       const options = { logger: false, forceCloseConnections: true } as const;
@@ -76,6 +79,7 @@ export const furtherMounts: readonly Mount[] = [
   },
   {
     name: 'NestJS on Fastify',
+    packages: ['@nestjs/core', 'fastify'],
     trustsProxy: true,
     async open(service, prefix = '') {
       const adapter = new FastifyAdapter({ trustProxy: '127.0.0.1', forceCloseConnections: true });
@@ -88,6 +92,7 @@ export const furtherMounts: readonly Mount[] = [
   },
   {
     name: 'h3 2',
+    packages: ['h3'],
     trustsProxy: true,
     async open(service) {
       const orders = fetchHandler(service);
@@ -104,6 +109,7 @@ export const furtherMounts: readonly Mount[] = [
   },
   {
     name: 'srvx 1',
+    packages: ['srvx'],
     trustsProxy: true,
     open: (service) => started(serve({ ...SERVER, fetch: fetchHost(service, fetchHandler(service)) })),
   },
@@ -111,6 +117,7 @@ export const furtherMounts: readonly Mount[] = [
   // classes. Hosts after it would use these classes.
   {
     name: 'Hono 4',
+    packages: ['hono', '@hono/node-server'],
     open(service) {
       const orders = fetchHandler(service);
       const app = new Hono();

@@ -8,10 +8,12 @@ import { expressApp, host, nodeMounts } from './node-mounts.js';
 
 function emulated(
   name: string,
+  packages: readonly string[],
   fetchOf: (service: OrderService, prefix?: string) => NonNullable<Mounted['fetch']>,
 ): Mount {
   return {
     name,
+    packages,
     isEmulated: true,
     open: async (service, prefix) => ({
       origin: 'http://orders.test',
@@ -26,11 +28,17 @@ const clientAddress = (_: Request, event: LambdaEvent) => event.requestContext.h
 export const MOUNTS: readonly Mount[] = [
   ...nodeMounts,
   ...frameworkMounts,
-  ...Object.entries(EMULATIONS).map(([name, call]) => emulated(name, (service) => call(host(service)))),
+  ...Object.entries(EMULATIONS).map(([name, call]) => emulated(name, [name], (service) => call(host(service)))),
   ...(['serverless-http', 'light-my-request'] as const).map((name) =>
-    emulated(`Express 5 in ${name}`, (service, prefix) => EMULATIONS[name](expressApp(service, prefix))),
+    emulated(`Express 5 in ${name}`, ['express', name], (service, prefix) =>
+      EMULATIONS[name](expressApp(service, prefix)),
+    ),
   ),
-  emulated('Koa 3 in serverless-http', (service) => EMULATIONS['serverless-http'](koaApp(service, false).callback())),
-  emulated('a fetch handler', (service) => fetchHost(service, fetchHandler(service))),
-  emulated('AWS Lambda', (service) => gateway(lambda(fetchHost(service, fetchHandler(service, { clientAddress }))))),
+  emulated('Koa 3 in serverless-http', ['koa', 'serverless-http'], (service) =>
+    EMULATIONS['serverless-http'](koaApp(service, false).callback()),
+  ),
+  emulated('a fetch handler', [], (service) => fetchHost(service, fetchHandler(service))),
+  emulated('AWS Lambda', [], (service) =>
+    gateway(lambda(fetchHost(service, fetchHandler(service, { clientAddress })))),
+  ),
 ];

@@ -58,12 +58,14 @@ export const nodeMounts: readonly Mount[] = [
   ...['before', 'after'].map(
     (place): Mount => ({
       name: `Express 5, ${place} the body parsers`,
+      packages: ['express'],
       trustsProxy: true,
       open: (service, prefix) => listening(createServer(expressApp(service, prefix, place).set('trust proxy', 1))),
     }),
   ),
   {
     name: 'Connect, after a body parser',
+    packages: ['connect'],
     open(service, prefix = '/') {
       const app = connect().use(setHostFields).use(express.json()).use(prefix, nodeHandler(service));
       app.use('/host', (_request: IncomingMessage, response: ServerResponse) => response.end(OF_THE_HOST));
