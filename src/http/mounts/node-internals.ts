@@ -100,6 +100,9 @@ export function handleEvents(socket: Duplex): void {
   socket.on('drain', () => responseInProgress(socket)?.emit('drain'));
 }
 
+/** The mark of the object by which {@link onClientError} replaces the server of a socket. */
+const LISTENING = Symbol('listens for errors');
+
 /**
  * Calls `handle` at an error of a connection, such as malformed bytes, unless the host listens for
  * `clientError`. If the result is `false`, Node.js responds and closes the connection, as it does
@@ -108,10 +111,11 @@ export function handleEvents(socket: Duplex): void {
  */
 export function onClientError(socket: Socket, handle: (socket: Socket) => boolean): void {
   const server: unknown = Reflect.get(socket, 'server');
-  if (!(server instanceof EventEmitter) || Object.hasOwn(server, 'emit')) return;
+  // A tracer replaces `emit` of the host's server too.
+  if (!(server instanceof EventEmitter) || Object.hasOwn(server, LISTENING)) return;
   const emit = (event: string, ...values: readonly unknown[]): boolean =>
     server.emit(event, ...values) || (event === 'clientError' && handle(socket));
-  Reflect.set(socket, 'server', Object.create(server, { emit: { value: emit } }));
+  Reflect.set(socket, 'server', Object.create(server, { emit: { value: emit }, [LISTENING]: {} }));
 }
 
 /** The result of `onIncoming` after which the parser ignores the rest of the bytes that it has. */

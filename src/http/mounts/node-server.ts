@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks';
 import { type IncomingMessage, type Server, ServerResponse, STATUS_CODES } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -29,18 +30,35 @@ const CODES: Readonly<Record<string, RefusalCode>> = {
   [TIMED_OUT]: 'request_timeout',
 };
 
-/** Makes the service respond to the requests that `NodeHandler.attach` names. */
-export function attachTo<S extends Server>(
-  server: S,
-  service: OrderService,
-  clientAddress: (request: IncomingMessage) => string | undefined,
-): S {
+/** The parts of a handler that respond to what reaches no listener of the host. */
+export interface Attachable {
+  readonly service: OrderService;
+  readonly clientAddress: (request: IncomingMessage) => string | undefined;
+}
+
+/** The property of a server with its handler. Two copies of this package share the symbol. */
+const ATTACHED = Symbol.for('store-orders: attached handler');
+
+/** Makes the handler respond to the requests that `NodeHandler.attach` names. */
+export function attachTo<S extends Server & { [ATTACHED]?: Attachable }>(server: S, handler: Attachable): S {
   checkMethods('server', server, ['on', 'emit']);
+  const attached = server[ATTACHED];
+  if (attached === handler) return server;
+  if (attached !== undefined) {
+    throw new TypeError(
+      `server: a handler with basePath "${attached.service.basePath}" is already attached to it; attach one handler, ` +
+        'and call the others in the listener of the server',
+    );
+  }
+  Object.defineProperty(server, ATTACHED, { value: handler });
+  const { service, clientAddress } = handler;
   acceptUnusual(server);
   server.on('checkExpectation', (request, response) => void server.emit('request', request, response));
+  // The host has given such a request no context. Its event can come in that of an earlier one.
+  const respondInOwnContext = AsyncResource.bind(respondAndClose);
   server.on('connect', (request, socket) => {
     handleEvents(socket);
-    respondAndClose(socket, () => service.respond(request, () => clientAddress(request)));
+    respondInOwnContext(socket, () => service.respond(request, () => clientAddress(request)));
   });
   // Node.js reports each error of a connection to its server, with nothing but the socket.
   const closing = new WeakSet<Duplex>();
@@ -48,7 +66,7 @@ export function attachTo<S extends Server>(
     if (!closing.has(socket)) {
       closing.add(socket);
       const address = socket instanceof Socket ? socket.remoteAddress : undefined;
-      respondAndClose(socket, () => service.refuse(refusalCodeOf(error), address));
+      respondInOwnContext(socket, () => service.refuse(refusalCodeOf(error), address));
     } else if (error.code === TIMED_OUT) {
       // The pending response waits for the rest of the malformed content, which never arrives. All
       // other later errors are only consequences of the first.

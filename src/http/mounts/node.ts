@@ -38,7 +38,8 @@ export interface NodeHandler {
    * field. A client that has closed its sending half of the connection then gets only what is sent at
    * once. With `attach`, the service responds to all of them, so every error response has the API's
    * JSON body and the rate-limit fields. Malformed bytes after a request whose response is pending
-   * get no response and are not counted: they close the connection after that response.
+   * get no response and are not counted: they close the connection after that response. Throws a
+   * TypeError if another handler is attached to the server.
    */
   attach<S extends Server>(server: S): S;
 }
@@ -94,9 +95,8 @@ export function nodeHandler(service: OrderService, options: NodeMountOptions = {
     warnOfPrefix(url, request.url ?? '');
     next();
   };
-  return Object.assign(handle, {
-    attach: <S extends Server>(server: S): S => attachTo(server, service, clientAddress),
-  });
+  const attachable = { service, clientAddress };
+  return Object.assign(handle, { attach: <S extends Server>(server: S): S => attachTo(server, attachable) });
 }
 
 /**

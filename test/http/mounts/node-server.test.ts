@@ -132,6 +132,37 @@ for (const name of ['nodeHandler', 'koaMiddleware'] as const) {
   });
 }
 
+test('even without attach(), and if a tracer has replaced the emit of the server, a request that is carried out is answered before malformed bytes', async (t) => {
+  const { promise: released, resolve: release } = createDeferred<'cancelled'>();
+  const server = SERVERS.nodeHandler(createShop({ store: fakeStore({ cancel: () => released }) }).service);
+  server.emit = server.emit.bind(server);
+  server.on('request', () => setTimeout(release, 50, 'cancelled'));
+  assert.match(await readText(open(await serve(t, server), cancel(1) + GARBAGE)), /^HTTP\/1\.1 204 /);
+});
+
+test('a handler that is attached twice carries out a request once, and charges it once; a second handler throws', async (t) => {
+  const cancelled: bigint[] = [];
+  const store = fakeStore({
+    cancel(id) {
+      cancelled.push(id);
+      return 'cancelled';
+    },
+  });
+  const shop = createShop({ store });
+  const handle = nodeHandler(shop.service);
+  const server = handle.attach(handle.attach(createServer(handle)));
+  const port = await serve(t, server);
+  const { answers } = await exchange(port, cancel(1, 'Expect: magic', CLOSE));
+  assert.deepEqual([statusesOf(answers), cancelled], [[204], [1n]]);
+  const connecting = lines('CONNECT a:443 HTTP/1.1', 'Host: a');
+  assert.equal(rateLimitOf(await expectRefusal(port, 'missing_api_key', connecting)).remaining, 599);
+  assert.throws(() => nodeHandler(createShop({ basePath: '/v2' }).service).attach(server), {
+    name: 'TypeError',
+    message:
+      'server: a handler with basePath "/v1" is already attached to it; attach one handler, and call the others in the listener of the server',
+  });
+});
+
 test('even without attach(), a timeout after malformed bytes does not cut off a response that is pending', async (t) => {
   const { promise: released, resolve: release } = createDeferred<'cancelled'>();
   const { service } = createShop({ store: fakeStore({ cancel: () => released }) });

@@ -8,9 +8,10 @@ import { fetchHandler } from 'store-orders/fetch';
 import { createPostgresOrderStore, type PostgresStatement } from 'store-orders/postgres';
 import { createRedisLimiter } from 'store-orders/redis';
 import { createSqliteOrderStore } from 'store-orders/sqlite';
+import { GARBAGE } from '../../http/mounts/support/attached.js';
 import { SERVERS, serve } from '../../http/mounts/support/servers.js';
 import { AUTHORIZATION, lines } from '../../http/support/messages.js';
-import { open, readText } from '../../http/support/raw-socket.js';
+import { exchange, open, readText } from '../../http/support/raw-socket.js';
 import { authenticate, createShop, KEY, ORDERS } from '../../http/support/shop.js';
 import { sqliteDrivers } from '../../orders/sqlite/support/drivers.js';
 import { wrapDatabase } from '../../orders/sqlite/support/wrapped-database.js';
@@ -96,6 +97,15 @@ for (const [name, mount] of Object.entries(SERVERS)) {
     );
   });
 }
+
+test('a request that reaches no listener of the host is refused in the context in which the handler was attached', async (t) => {
+  const { notes, note } = createNotes();
+  const { service } = createShop(noting(note));
+  const server = await context.run('server', () => SERVERS['nodeHandler with attach'](service));
+  const port = await serve(t, server);
+  for (const bytes of [lines('CONNECT a:443 HTTP/1.1', 'Host: a', AUTHORIZATION), GARBAGE]) await exchange(port, bytes);
+  assert.deepEqual(notes, within(['authenticate', 'take', 'take'], 'server'));
+});
 
 test('a streamed list is read in the context of its request, wherever the host reads the response', async () => {
   const { notes, note } = createNotes();
