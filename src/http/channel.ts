@@ -11,7 +11,10 @@ import type { OperationName } from './operations.js';
  * host's own parts have put into their `error`, which is passed on unchanged.
  */
 export interface ReplyMessage {
-  /** The client's `X-Request-Id` if it is valid, otherwise a new id. The reply has the same id. */
+  /**
+   * The client's `X-Request-Id` if it is valid, otherwise a new id. The reply has the same id. Here
+   * and in `path`, the API key of the request is masked.
+   */
   readonly requestId: string | undefined;
   /** The request's valid `traceparent` (W3C Trace Context): the parent for a span of this reply. */
   readonly traceparent?: string | undefined;
@@ -68,8 +71,14 @@ export function hostErrorOf(error: unknown): unknown {
 }
 
 const MAX_MESSAGE_LENGTH = 300;
-/** To mask a shorter key would mangle words of the message, and nothing so short is a secret. */
+/** To mask a shorter key would mangle words of the text, and nothing so short is a secret. */
 const MIN_KEY_LENGTH = 8;
+
+/** Masks the API key of a request in a text, also where it is percent-encoded. */
+export function withoutKey(text: string, apiKey: string | undefined): string {
+  if (apiKey === undefined || apiKey.length < MIN_KEY_LENGTH) return text;
+  return text.replaceAll(apiKey, '***').replaceAll(encodeURIComponent(apiKey), '***');
+}
 
 /**
  * Returns the class of an error, its code, the first line of its message, and where it was thrown:
@@ -82,8 +91,7 @@ function describeError(error: unknown, apiKey: string | undefined): string {
     const kind = typeof code === 'string' ? `${name} ${code}` : `${name}`;
     const [line = ''] = `${message}`.split(/[\r\n]/, 1);
     const [place = ''] = /^ +at .+$/m.exec(`${stack}`.slice(`${name}: ${message}`.length)) ?? [];
-    const isSecret = apiKey !== undefined && apiKey.length >= MIN_KEY_LENGTH;
-    const masked = (isSecret ? line.replaceAll(apiKey, '***') : line).replace(/:\/\/\S*@/g, '://***@');
+    const masked = withoutKey(line, apiKey).replace(/:\/\/\S*@/g, '://***@');
     const details = [masked.slice(0, MAX_MESSAGE_LENGTH), place.trim()].filter(Boolean).join(', ');
     return details === '' ? kind : `${kind}: ${details}`;
   } catch {

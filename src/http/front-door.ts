@@ -1,6 +1,6 @@
 import type { MaybePromise } from '../orders/index.js';
 import { type AdmissionOptions, createAdmission, type Verdict } from './admission.js';
-import { createFailureWarning, hostErrorOf, type ReplyMessage, replies } from './channel.js';
+import { createFailureWarning, hostErrorOf, type ReplyMessage, replies, withoutKey } from './channel.js';
 import { type ClientAddress, resolveAddress } from './client-address.js';
 import { after, attempt } from './host-call.js';
 import { isStream, type Outcome, outcomeOfFailure, type Reply, refusal } from './reply.js';
@@ -67,10 +67,10 @@ export function createFrontDoor(
       return;
     }
     const message: ReplyMessage = {
-      requestId,
+      requestId: requestId && withoutKey(requestId, apiKey),
       traceparent,
       method,
-      path: target && pathOf(target.split('#', 1)[0] ?? '').slice(0, MAX_PATH_LENGTH),
+      path: target && withoutKey(pathOf(target.split('#', 1)[0] ?? ''), apiKey).slice(0, MAX_PATH_LENGTH),
       clientAddress: knownAddress(clientAddress),
       status,
       bytes,

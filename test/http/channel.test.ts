@@ -62,6 +62,23 @@ for (const way of WAYS) {
   });
 }
 
+test('the API key of the request is masked in the path and in the request id of the message, but a short key is not', async (t) => {
+  const messages = collectReplies(t);
+  const { service } = createShop();
+  const ask = asking(service);
+  const token = 'stolen+key/4711==';
+  for (const [key, path, id] of [
+    [token, `/v1/${token}/a`, '/v1/***/a'],
+    [token, `/v1/${encodeURIComponent(token)}`, '/v1/***'],
+    [token, `/${'x'.repeat(1_017)}${token}`, `/${'x'.repeat(1_017)}***`],
+    ['store', '/v1/store/orders', '/v1/store/orders'],
+  ] as const) {
+    const { fields } = await ask('GET', path, [bearer(key), ['X-Request-Id', `a-${key}`]]);
+    assert.deepEqual([messages.at(-1)?.path, messages.at(-1)?.requestId], [id, key === token ? 'a-***' : 'a-store']);
+    assert.equal(fields.get('x-request-id'), `a-${key}`, 'the client gets its own id');
+  }
+});
+
 test('an X-Request-Id that is too long, unsafe or sent twice is replaced', async (t) => {
   collectReplies(t);
   const ask = asking(createShop().service);

@@ -1,7 +1,6 @@
 import { parseArgs } from 'node:util';
 import * as v from 'valibot';
 import { type CommandResult, Misuse } from '../command-result.js';
-import { API_KEY_PREFIX } from '../keys/api-key.js';
 import { nearest } from '../settings/nearest.js';
 import { CONFIG_VARIABLE, type SettingSources } from '../settings/read-settings.js';
 import { type SettingName, settingsSchema, wholeNumber } from '../settings/settings.js';
@@ -130,9 +129,9 @@ export function durationOf({ flags }: Invocation, name: string, longestDays: num
   throw new Misuse(`--${name}: expected a time up to ${longestDays}d, ${examples}, not ${JSON.stringify(text)}`);
 }
 
-/** Quotes user input for a message. Omits API keys and URLs, which may contain a password. */
+/** Quotes user input for a message. Omits URLs, which may contain a password. */
 export function quoted(text: string): string {
-  return text.includes('://') || text.startsWith(API_KEY_PREFIX) ? '' : ` ${JSON.stringify(text)}`;
+  return text.includes('://') ? '' : ` ${JSON.stringify(text)}`;
 }
 
 /** Returns these settings as options of a command, and adds the option `--config`. */

@@ -3,6 +3,7 @@ import { messageOf } from '../../message-of.js';
 import { type CommandResult, done, failed, Misuse } from '../command-result.js';
 import { printable } from '../log/printable.js';
 import { writeText } from '../log/write-text.js';
+import { masked } from '../masked.js';
 import { nearest } from '../settings/nearest.js';
 import type { SettingSources } from '../settings/read-settings.js';
 import { type Command, type Invocation, PROGRAM, parseCommand, quoted } from './command.js';
@@ -35,9 +36,10 @@ export async function runProgram(args: readonly string[], environment: SettingSo
     return failed(error.message, 2);
   });
   if (result.exitCode !== 0) {
-    await printError(result.message);
+    const error = masked(result.message);
+    await printError(error);
     // A failure of this write is ignored, because the message is already on stderr.
-    if (wantsJson) await writeText(process.stdout, `${JSON.stringify({ error: result.message })}\n`).catch(() => {});
+    if (wantsJson) await writeText(process.stdout, `${JSON.stringify({ error })}\n`).catch(() => {});
     return result.exitCode;
   }
   const output = wantsJson ? (result.json ?? result.text) : result.text;

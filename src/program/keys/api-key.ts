@@ -1,8 +1,8 @@
 import { hash, randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';
+import { API_KEY_PREFIX } from '../masked.js';
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-export const API_KEY_PREFIX = 'so_';
 const SECRET_LENGTH = 32;
 /** Six base62 characters can hold any CRC-32, because 62^6 is above 2^32. */
 const CHECKSUM_LENGTH = 6;

@@ -1,6 +1,7 @@
 import type { ReplyMessage } from '../../http/index.js';
 import { messageOf } from '../../message-of.js';
 import { escapeNonAscii } from '../../orders/json.js';
+import { masked } from '../masked.js';
 
 /**
  * Reports what the program does. An event is a few words, with fields for the details. Neither the
@@ -87,7 +88,7 @@ export function createLog(stream: LogStream, isReadable: boolean, worker?: numbe
       dropped++;
       return;
     }
-    const line = `${escapeNonAscii(serialize(entry))}\n`;
+    const line = `${masked(escapeNonAscii(serialize(entry)))}\n`;
     const last = batches.at(-1);
     if (last === undefined || last.length + line.length > batchBytes) batches.push(line);
     else batches[batches.length - 1] = last + line;

@@ -56,6 +56,7 @@ test('the help of the program, of a group and of each command is help.txt; its e
 
 const FOR = '--for: expected a time up to 365d, such as 90s, 10m, 2h or 7d';
 const COUNT = 'expected a whole number from 1 to 1000000000';
+const LIKE_A_KEY = `so_${'a'.repeat(38)}`;
 const STATUSES = '--statuses: expected lower-case words separated by commas, such as returned,on_hold';
 
 const MISUSES: readonly (readonly [args: string | readonly string[], says: string])[] = [
@@ -88,7 +89,10 @@ const MISUSES: readonly (readonly [args: string | readonly string[], says: strin
   ['keys list --constructor', 'unknown option --constructor; run "store-orders keys list --help"'],
   ['--prot 80', 'unknown option --prot; did you mean --port?'],
   ['keys list --database_url x', 'unknown option --database_url; did you mean --database-url?'],
-  ['keys revoke key_a so_secret', 'unexpected argument; run "store-orders keys revoke --help"'],
+  [`keys revoke key_a ${LIKE_A_KEY}`, 'unexpected argument "so_***"; run "store-orders keys revoke --help"'],
+  [LIKE_A_KEY, 'unknown command "so_***"; run "store-orders --help"'],
+  [`orders show ${LIKE_A_KEY.slice(0, -1)}`, 'ORDER_ID: expected a decimal int64, such as 7, not "so_***"'],
+  [`keys list --${LIKE_A_KEY}`, 'unknown option --so_***; run "store-orders keys list --help"'],
   ['keys create', 'missing required option --plan PLAN; run "store-orders keys create --help"'],
   ['keys create --plan gold', '--plan: expected the plan free, pro, business or enterprise, not "gold"'],
   [
@@ -121,6 +125,8 @@ test('if the arguments are wrong, the program prints one sentence, exits 2 and c
   for (const [args, says] of MISUSES) {
     assert.deepEqual(await run(t, args), { code: 2, stdout: '', stderr: `store-orders: ${says}\n` });
   }
+  const { stdout } = await run(t, `orders show ${LIKE_A_KEY} --json`);
+  assert.deepEqual(JSON.parse(stdout), { error: 'ORDER_ID: expected a decimal int64, such as 7, not "so_***"' });
   assert.deepEqual(readdirSync('.'), []);
 });
 

@@ -60,6 +60,21 @@ test('log lines that nobody reads are kept up to a limit, and one line and `drop
   assert.equal(log.dropped, 20_001 - kept);
 });
 
+test('what looks like an API key is masked in every line, also a key that was mistyped or cut off', () => {
+  const [key, cut] = [`so_${'a1'.repeat(19)}`, `so_${'Z'.repeat(16)}`];
+  for (const isReadable of [false, true]) {
+    const stream = slowStream();
+    const log = createLog(stream, isReadable);
+    log.request({ requestId: key, path: `/v1/${key}x/${cut}`, status: 404, plan: 'free', durationMs: 1 });
+    log.error('database failed', { error: `no row for ${key}`, id: 'so_short' });
+    log.flush();
+    const text = stream.writes.join('');
+    assert.doesNotMatch(text, /a1a1|ZZZ/);
+    assert.match(text, /\/v1\/so_\*\*\*\/so_\*\*\*/);
+    assert.match(text, /no row for so_\*\*\*.*so_short/);
+  }
+});
+
 test('on a terminal, a line has the time of day, the event and its fields', () => {
   const stream = slowStream();
   const log = createLog(stream, true);

@@ -1,0 +1,13 @@
+/** The beginning of each API key of this program. */
+export const API_KEY_PREFIX = 'so_';
+
+/** A key, also one that is mistyped, or that was cut off near its end. */
+const KEY = new RegExp(`${API_KEY_PREFIX}[0-9A-Za-z]{16,}`, 'g');
+
+/**
+ * Masks what looks like an API key. Log lines and messages repeat what clients, users and databases
+ * have written, and a client may send its key in a path, or a user may paste one as an operand.
+ */
+export function masked(text: string): string {
+  return text.replace(KEY, `${API_KEY_PREFIX}***`);
+}
