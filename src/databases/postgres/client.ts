@@ -39,33 +39,39 @@ export interface HeldPostgresClient extends PostgresClient {
    * `pg` emits `error` when a connection ends between two queries. Without a listener, Node.js ends
    * the process.
    */
-  on?(event: 'error', listener: () => void): unknown;
-  off?(event: 'error', listener: () => void): unknown;
+  on?(event: 'error', listener: (error: unknown) => void): unknown;
+  off?(event: 'error', listener: (error: unknown) => void): unknown;
 }
 
 /**
- * Takes one connection out of a pool. Ignores its `error` events until it is released, because the
- * next query reports the error. Listens in the callback that `pg` calls: if PostgreSQL ends the
- * connection in its first packet, a promise would resolve only after the event.
+ * Takes one connection out of a pool. If it ends between two queries, the next query rejects with
+ * PostgreSQL's reason. Listens in the callback that `pg` calls: if PostgreSQL ends the connection in
+ * its first packet, a promise would resolve only after the event.
  */
 export async function holdConnection(connect: NonNullable<PostgresPool['connect']>): Promise<HeldPostgresClient> {
+  let ended: { readonly reason: unknown } | undefined;
+  function noteEnd(reason: unknown): void {
+    ended ??= { reason };
+  }
   const client = await new Promise<HeldPostgresClient>((resolve, reject) => {
     connect((error, held) => {
-      held?.on?.('error', ignore);
+      held?.on?.('error', noteEnd);
       if (held === undefined) reject(error);
       else resolve(held);
     })?.then(resolve, reject);
   });
   return {
-    query: (statement) => client.query(statement),
+    async query(statement) {
+      if (ended !== undefined) throw ended.reason;
+      return client.query(statement);
+    },
+
     release(destroy) {
-      client.off?.('error', ignore);
+      client.off?.('error', noteEnd);
       client.release(destroy);
     },
   };
 }
-
-function ignore(): void {}
 
 /** Names a frequent statement, so that each connection parses it only once. */
 export function nameStatement(text: string): { readonly name: string; readonly text: string } {

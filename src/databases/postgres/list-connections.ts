@@ -1,4 +1,5 @@
-import { holdConnection, type PostgresClient, type PostgresPool } from './client.js';
+import type { PostgresClient, PostgresPool } from './client.js';
+import { beginTransaction } from './transaction.js';
 import { createTurns } from './turns.js';
 
 /**
@@ -12,25 +13,28 @@ const MOST_OPEN = 4;
 /** How long a reader waits for a connection before its list fails. */
 const PATIENCE_MS = 5_000;
 
+const BEGIN = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY';
+
 /**
  * Creates a function that reads snapshots over a pool, with at most four of the pool's connections
- * at a time. If a reader stops early, its connection is closed, because a ROLLBACK might time out.
+ * at a time. Each transaction begins with `statements`. If a reader stops early, its connection is
+ * closed, because a ROLLBACK might time out.
  */
-export function createSnapshotReader(connect: NonNullable<PostgresPool['connect']>): SnapshotReader {
+export function createSnapshotReader(
+  connect: NonNullable<PostgresPool['connect']>,
+  ...statements: readonly string[]
+): SnapshotReader {
   const turns = createTurns(MOST_OPEN);
 
   return async function* readSnapshot(read) {
     if (!(await turns.take(PATIENCE_MS))) throw new Error('every connection for long lists is in use');
     try {
-      const client = await holdConnection(connect);
-      let isDone = false;
+      const transaction = await beginTransaction(connect, BEGIN, ...statements);
       try {
-        await client.query({ text: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY' });
-        yield* read(client);
-        await client.query({ text: 'COMMIT' });
-        isDone = true;
+        yield* read(transaction);
+        await transaction.commit();
       } finally {
-        client.release(!isDone);
+        transaction.end();
       }
     } finally {
       turns.end();

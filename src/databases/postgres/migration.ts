@@ -1,4 +1,5 @@
-import type { PostgresClient } from './client.js';
+import type { PostgresPool } from './client.js';
+import { beginTransaction, LIFT_TIMEOUTS } from './transaction.js';
 
 /**
  * For each part of the program, such as `orders`: the SQL statements that migrate its tables. The
@@ -20,10 +21,11 @@ export interface MigrationOptions {
  * Migrates the tables of all parts to their newest versions, all or none. Processes that migrate at
  * the same time wait for each other. The table `store_orders_versions` contains each part's version.
  * If everything is up to date, nothing is written, and no right to write is needed. Rejects if
- * another program has a table of the same name, or if a part is newer than this program knows.
+ * another program has a table of the same name, or if a part is newer than this program knows. The
+ * session's time limits do not apply, if the pool lends a connection.
  */
 export async function migrateTables(
-  client: PostgresClient,
+  pool: PostgresPool,
   schemas: Schemas,
   { creates, upgrades }: MigrationOptions,
 ): Promise<void> {
@@ -41,7 +43,17 @@ BEGIN
     .map(([part, steps]) => migrationOf(part, steps, upgrades))
     .join('\n  ')}
 END $migrate$`;
-  await client.query({ text });
+  if (pool.connect === undefined) {
+    await pool.query({ text });
+    return;
+  }
+  const transaction = await beginTransaction(pool.connect.bind(pool), 'BEGIN', LIFT_TIMEOUTS);
+  try {
+    await transaction.query({ text });
+    await transaction.commit();
+  } finally {
+    transaction.end();
+  }
 }
 
 function migrationOf(part: string, steps: readonly string[], upgrades: boolean): string {

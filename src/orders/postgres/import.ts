@@ -1,10 +1,10 @@
 import {
-  holdConnection,
   type PostgresClient,
   type PostgresPool,
   type PostgresRow,
   WAIT_FOR_DISK,
 } from '../../databases/postgres/client.js';
+import { beginTransaction, LIFT_TIMEOUTS } from '../../databases/postgres/transaction.js';
 import type { ImportedRecord, ImportOutcome } from '../store.js';
 import { COLUMNS, GIVEN_ROWS, REPLACE, serializeRecords } from './put.js';
 
@@ -29,29 +29,25 @@ export async function importRecords(
   batches: AsyncIterable<readonly ImportedRecord[]>,
   replace: boolean,
 ): Promise<ImportOutcome> {
-  const client = await holdConnection(connect);
-  let isDone = false;
+  const transaction = await beginTransaction(connect, 'BEGIN', LIFT_TIMEOUTS, CREATE_STAGING);
   try {
-    await client.query({ text: 'BEGIN' });
-    await client.query({ text: CREATE_STAGING });
     let count = 0;
     for await (const batch of batches) {
       const records = serializeRecords(batch.map(({ record }) => record));
-      await client.query({ text: ADD_TO_STAGING, values: [records, `{${batch.map(({ line }) => line)}}`] });
+      await transaction.query({ text: ADD_TO_STAGING, values: [records, `{${batch.map(({ line }) => line)}}`] });
       count += batch.length;
     }
-    const refusal = await storeStaged(client, replace);
+    const refusal = await storeStaged(transaction, replace);
     if (refusal !== undefined) return refusal;
     try {
-      await client.query({ text: 'COMMIT' });
+      await transaction.commit();
     } catch (cause) {
       return { outcome: 'unknown', cause };
     }
-    isDone = true;
     return { outcome: 'stored', count };
   } finally {
     // Closing the connection rolls back what is not committed.
-    client.release(!isDone);
+    transaction.end();
   }
 }
 

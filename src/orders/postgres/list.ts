@@ -1,11 +1,13 @@
 import { nameStatement, type PostgresClient, type PostgresPool } from '../../databases/postgres/client.js';
 import { createSnapshotReader, type SnapshotReader } from '../../databases/postgres/list-connections.js';
+import { LIFT_TIMEOUTS } from '../../databases/postgres/transaction.js';
 import { escapeNonAscii, parseJsonArray } from '../json.js';
 import { createNewestList, type NewestList } from '../newest-list.js';
 import { INT64_MAX, INT64_MIN, type OrderId } from '../order.js';
 import type { OrderRecord } from '../record.js';
 import type { OrderPages } from '../store.js';
-import { type OrderTable, OWN_TABLE, readOrder } from './table.js';
+import { OWN_TABLE } from './own-table.js';
+import { type OrderTable, readOrder } from './table.js';
 
 /** The number of orders in a page. A page has about 200 KB and takes the server about 3 ms. */
 const PAGE = 2_000;
@@ -13,9 +15,10 @@ const PAGE = 2_000;
 /**
  * Creates the list of a table. With a `revision`, its pages have a version, and are read once for
  * each change. Without one, each call reads the first page. If that is the whole list, its text is
- * its version. Otherwise the list is read for each client, and has no version.
+ * its version. Otherwise the list is read for each client, and has no version. Calls `noteNull` when
+ * the revision is NULL or missing.
  */
-export function createTableList(pool: PostgresPool, table: OrderTable): NewestList {
+export function createTableList(pool: PostgresPool, table: OrderTable, noteNull = () => {}): NewestList {
   const readPages = createPageReader(pool, table);
   const { revision } = table;
 
@@ -27,8 +30,14 @@ export function createTableList(pool: PostgresPool, table: OrderTable): NewestLi
   if (revision === undefined) return { list: readUnversioned, noteChange() {} };
   const select = nameStatement(`SELECT (${revision})::text AS revision`);
   return createNewestList({
-    // Without a value, nothing says that the list is unchanged.
-    readRevision: async () => String((await pool.query(select)).rows[0]?.['revision'] ?? crypto.randomUUID()),
+    async readRevision() {
+      const revision = (await pool.query(select)).rows[0]?.['revision'];
+      if (typeof revision === 'string') return revision;
+      noteNull();
+      // Nothing says that the list is unchanged.
+      return crypto.randomUUID();
+    },
+
     readPages,
   });
 }
@@ -91,12 +100,15 @@ async function readPage(
   };
 }
 
-/** Yields all records of the store's own table in pages, ascending by id, from one snapshot. */
+/**
+ * Yields all records of the store's own table in pages, ascending by id, from one snapshot, as
+ * slowly as its caller reads.
+ */
 export async function* readRecords(
   connect: NonNullable<PostgresPool['connect']>,
 ): AsyncGenerator<readonly OrderRecord[]> {
   const json = `left(${OWN_TABLE.json}, -1) || ',"status":' || to_json(o.status) || '}'`;
-  for await (const text of readTexts(createSnapshotReader(connect), { ...OWN_TABLE, json })) {
+  for await (const text of readTexts(createSnapshotReader(connect, LIFT_TIMEOUTS), { ...OWN_TABLE, json })) {
     yield Array.from(parseJsonArray(`[${text}]`), ({ value }) => readRecord(Object(value)));
   }
 }

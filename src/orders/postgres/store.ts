@@ -6,8 +6,10 @@ import { parseJson } from '../json.js';
 import { toOrderRecords } from '../record.js';
 import { isReplacing, type OrderStore, type SharedOrderStore } from '../store.js';
 import { createTableList } from './list.js';
+import { ORDERS_SCHEMA, OWN_TABLE } from './own-table.js';
 import { putRecords } from './put.js';
-import { ORDERS_SCHEMA, OWN_TABLE, type PostgresOrderTable, readOrder, readTable } from './table.js';
+import { restoreRevision, warnOfLostRevision } from './revision.js';
+import { type PostgresOrderTable, readOrder, readTable } from './table.js';
 import { createTransition } from './transition.js';
 
 /**
@@ -16,9 +18,9 @@ import { createTransition } from './transition.js';
  */
 export interface PostgresOrderStore extends SharedOrderStore {
   /**
-   * Creates the table, or migrates it to its newest version. Await this before any other call.
-   * Several processes can call it at the same time. The right to create tables is needed only if
-   * there is something to create.
+   * Creates the table, or migrates it to its newest version, and restores its trigger if the trigger
+   * was lost. Await this before any other call. Several processes can call it at the same time. The
+   * right to create tables is needed only if there is something to create.
    */
   migrate(): Promise<void>;
 }
@@ -45,7 +47,7 @@ export interface PostgresOrderStore extends SharedOrderStore {
 export function createPostgresOrderStore(pool: PostgresPool): PostgresOrderStore {
   checkMethods('pool', pool, ['query']);
   const database = withUnnamedFallback(pool);
-  const { list, noteChange } = createTableList(database, OWN_TABLE);
+  const { list, noteChange } = createTableList(database, OWN_TABLE, warnOfLostRevision());
   const selectOne = nameStatement(
     `SELECT ${OWN_TABLE.json} AS json, status FROM store_orders AS o WHERE id = $1::text::int8`,
   );
@@ -53,7 +55,10 @@ export function createPostgresOrderStore(pool: PostgresPool): PostgresOrderStore
     list,
     cancel: createTransition(database, OWN_TABLE, 'cancelled', cancelOutcome),
     ship: createTransition(database, OWN_TABLE, 'shipped', shipOutcome),
-    migrate: () => migrateTables(database, ORDERS_SCHEMA, { creates: true, upgrades: true }),
+    async migrate() {
+      await migrateTables(database, ORDERS_SCHEMA, { creates: true, upgrades: true });
+      await restoreRevision(database);
+    },
 
     put: async (orders, options) =>
       putRecords(database, toOrderRecords(orders), isReplacing(options)).finally(noteChange),

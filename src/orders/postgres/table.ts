@@ -1,9 +1,8 @@
 import { checkFields } from '../../check.js';
-import type { Schemas } from '../../databases/postgres/migration.js';
 import { ORDER_STATUSES, type OrderStatus } from '../cancellation.js';
 import { FIELD_NAMES, FIELDS, type MutableOrder, setField } from '../fields.js';
-import { INT64_MIN, type Order } from '../order.js';
-import { CHECKED_SERIALIZERS, OWN_SERIALIZERS } from './fields.js';
+import type { Order } from '../order.js';
+import { CHECKED_SERIALIZERS } from './fields.js';
 
 /**
  * The table in which the embedding program keeps its orders. If the table does not have the columns
@@ -128,66 +127,6 @@ function readStatuses(statuses: NonNullable<PostgresOrderTable['statuses']>): Re
   }
   return statusOfSpelling;
 }
-
-/** The first half of the advisory lock of writers. No other program is likely to use it. */
-const WRITERS = 1_145_292_107;
-
-/**
- * The revision of the list contains a random number in a sequence, and the transactions in flight
- * that have changed the list. Such a transaction replaces the number before it commits, and holds a
- * shared lock until its end. README.md gives the reasons.
- */
-export const ORDERS_SCHEMA: Schemas = {
-  orders: [
-    `CREATE TABLE store_orders (
-      id bigint PRIMARY KEY, pet_id bigint, quantity bigint, ship_date text, complete boolean, status text NOT NULL);
-    CREATE SEQUENCE store_orders_revision MINVALUE ${INT64_MIN};
-    GRANT SELECT ON SEQUENCE store_orders_revision TO PUBLIC;
-    CREATE FUNCTION store_orders_changed() RETURNS trigger
-      LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $changed$ BEGIN
-      -- Once in a transaction is enough, because its end changes the revision again. Before it has
-      -- an id, the transaction has changed no row.
-      IF pg_current_xact_id_if_assigned() IS NOT NULL
-        AND current_setting('store_orders.changed', true) IS DISTINCT FROM TG_RELID::text THEN
-        PERFORM set_config('store_orders.changed', TG_RELID::text, true);
-        PERFORM pg_advisory_xact_lock_shared(${WRITERS}::bigint << 32 | TG_RELID::bigint);
-        PERFORM setval(format('%I.store_orders_revision', TG_TABLE_SCHEMA), hashtextextended(gen_random_uuid()::text, 0));
-      END IF;
-      RETURN NULL;
-    END $changed$;
-    CREATE TRIGGER store_orders_changed
-      AFTER INSERT OR DELETE OR TRUNCATE OR UPDATE OF id, pet_id, quantity, ship_date, complete
-      ON store_orders FOR EACH STATEMENT EXECUTE FUNCTION store_orders_changed();
-    ALTER TABLE store_orders ENABLE ALWAYS TRIGGER store_orders_changed`,
-  ],
-};
-
-/**
- * SQL that returns the revision of the own list. Reads the sequence before the locks: in the other
- * order, a transaction could begin to change the list between them, and be seen in neither. A crash
- * or a failover can lose a commit but not its number, and a dump can have the number of a commit
- * that it lacks. So the revision includes the start of the server, the last reset of its statistics,
- * which it loses when one of its processes crashes, and the file of the table.
- */
-const OWN_REVISION = `SELECT concat_ws(' ', extract(epoch FROM pg_postmaster_start_time()),
-    extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()), pg_relation_filenode('store_orders'), (
-    SELECT concat_ws(' ', last_value, string_agg(virtualtransaction, ' ' ORDER BY virtualtransaction))
-    FROM pg_locks WHERE locktype = 'advisory' AND classid = ${WRITERS} AND objid = 'store_orders'::regclass
-      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())))
-  FROM store_orders_revision`;
-
-export const OWN_TABLE = readTable(
-  {
-    table: 'store_orders',
-    columns: {
-      id: FIELDS.id.column,
-      status: 'status',
-      ...Object.fromEntries(FIELD_NAMES.map((name) => [name, FIELDS[name].column])),
-    },
-    revision: OWN_REVISION,
-  },
-  OWN_SERIALIZERS,
-);
 
 /** Converts an order that {@link OrderTable.json} serialised and `parseJson` parsed. */
 export function readOrder(fields: Readonly<Record<string, unknown>>): Order {

@@ -5,7 +5,8 @@ import { messageOf } from '../../message-of.js';
 import { importRecords } from '../../orders/postgres/import.js';
 import { createPostgresOrderStore } from '../../orders/postgres/index.js';
 import { readRecords } from '../../orders/postgres/list.js';
-import { ORDERS_SCHEMA } from '../../orders/postgres/table.js';
+import { ORDERS_SCHEMA } from '../../orders/postgres/own-table.js';
+import { restoreRevision } from '../../orders/postgres/revision.js';
 import { ifInstalled } from '../installed.js';
 import { createPostgresKeyRing, KEYS_SCHEMA } from './postgres-keys.js';
 import type { OpenAttempt, Storage } from './storage.js';
@@ -48,7 +49,10 @@ export async function openPostgresStorage(
     const client = new driver.Client(config);
     name = nameOf(client);
     const schemas = { ...ORDERS_SCHEMA, ...KEYS_SCHEMA };
-    await whileConnected(client, () => migrateTables(client, schemas, { creates: create, upgrades: isServer }));
+    await whileConnected(client, async (pool) => {
+      await migrateTables(pool, schemas, { creates: create, upgrades: isServer });
+      if (create) await restoreRevision(pool);
+    });
     const limits = isServer ? await limitStatements(driver, config, name) : {};
     return { ok: true, storage: storageOf(openPool(driver, { ...config, ...limits }), name) };
   } catch (error) {
@@ -62,12 +66,13 @@ function nameOf({ host, port, database }: Client): string {
   return `postgres://${shownHost}:${port}/${encodeURIComponent(database ?? '')}`;
 }
 
-/** Runs `work` while the client is connected, however long it takes. */
-async function whileConnected(client: Client, work: () => Promise<void>): Promise<void> {
+/** Runs `work` over the connection of a client, however long it takes. */
+async function whileConnected(client: Client, work: (pool: PostgresPool) => Promise<void>): Promise<void> {
   client.on('error', () => {});
+  const query: PostgresPool['query'] = (statement) => client.query(statement);
   try {
     await client.connect();
-    await work();
+    await work({ query, connect: async () => ({ query, release() {} }) });
   } finally {
     await client.end().catch(() => {});
   }

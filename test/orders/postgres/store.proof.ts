@@ -3,8 +3,9 @@ import { Readable } from 'node:stream';
 import { describe, test } from 'node:test';
 import postgres from 'postgres';
 import type { OrderInput } from 'store-orders';
-import { createPostgresOrderStore, type PostgresStatement } from 'store-orders/postgres';
+import { createPostgresOrderStore, type PostgresPool, type PostgresStatement } from 'store-orders/postgres';
 import { importRecords } from '../../../dist/orders/postgres/import.js';
+import { readRecords } from '../../../dist/orders/postgres/list.js';
 import { missingEngine, startEngine } from '../../support/postgres-server.js';
 import { until } from '../../support/until.js';
 import { EDGE_IDS } from '../support/order-arbitrary.js';
@@ -141,6 +142,34 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     }
     assert.equal((await store.get(1n))?.status, 'cancelled');
     assert.deepEqual(await listed(store), [{ id: 1n }, { id: 3n, quantity: 3 }, { id: 4n }, { id: 5n }]);
+  });
+
+  test('an import, an export and a migration take longer than the time limits of the role', async () => {
+    const { pool } = await stored({ id: 1 });
+    const later = () => pool.query('SELECT pg_sleep(0.2)');
+    await pool.query(`CREATE FUNCTION take_time() RETURNS trigger LANGUAGE plpgsql AS
+        'BEGIN PERFORM pg_sleep(0.2); RETURN NULL; END';
+      CREATE TRIGGER take_time AFTER INSERT ON store_orders EXECUTE FUNCTION take_time()`);
+    const limits = '-c statement_timeout=100 -c idle_in_transaction_session_timeout=100';
+    const limited = engine.pool({ options: `${pool.options.options} ${limits}` });
+    const connect: NonNullable<PostgresPool['connect']> = (taken) => void limited.connect(taken);
+    await assert.rejects(limited.query('SELECT pg_sleep(1)'), /statement timeout/);
+    async function* pausing() {
+      yield [IMPORTED];
+      await later();
+      yield [{ line: 2, record: { id: 6n, status: 'pending' } }];
+    }
+    assert.deepEqual(await importRecords(connect, pausing(), false), { outcome: 'stored', count: 2 });
+    await pool.query("INSERT INTO store_orders SELECT i, 0, 0, NULL, NULL, 'x' FROM generate_series(10, 4000) AS i");
+    let count = 0;
+    for await (const records of readRecords(connect)) {
+      count += records.length;
+      await later();
+    }
+    assert.equal(count, 3_994);
+    const end = await beginTransaction(pool, 'LOCK TABLE store_orders_versions');
+    const migrated = createPostgresOrderStore(limited).migrate();
+    await Promise.all([migrated, later().then(() => end())]);
   });
 
   test('the order store works with any PostgreSQL driver that can be called through a single query function', async () => {

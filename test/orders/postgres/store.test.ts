@@ -4,7 +4,7 @@ import type { OrderInput } from 'store-orders';
 import { createPostgresOrderStore } from 'store-orders/postgres';
 import { FIELDS } from '../../../dist/orders/fields.js';
 import { idsTo } from '../support/ids.js';
-import { testOrderStore } from '../support/store-suite.js';
+import { listed, testOrderStore } from '../support/store-suite.js';
 import { useWebAssembly } from './support/webassembly.js';
 
 const UNCHANGED =
@@ -31,6 +31,18 @@ const STATEMENTS: readonly (readonly [isAnother: boolean, ...statements: string[
     'SELECT FROM store_orders FOR UPDATE',
   ],
 ];
+
+/** Statements after which nothing tells that the list changes. */
+const LOSSES = [
+  // As in a dump of the tables alone, whose trigger fails to be created.
+  'DROP FUNCTION store_orders_changed CASCADE',
+  'DROP TRIGGER store_orders_changed ON store_orders',
+  // As after `pg_restore --disable-triggers`.
+  'ALTER TABLE store_orders DISABLE TRIGGER ALL; ALTER TABLE store_orders ENABLE TRIGGER ALL',
+  'ALTER TABLE store_orders DISABLE TRIGGER store_orders_changed',
+  'ALTER TABLE store_orders RENAME TO old_orders; CREATE TABLE store_orders AS TABLE old_orders',
+];
+const HIDDEN_INSERT = "INSERT INTO store_orders (id, status) VALUES (3, 'x')";
 
 describe('the order store in PostgreSQL', () => {
   const { pool, sent, run } = useWebAssembly();
@@ -93,4 +105,48 @@ describe('the order store in PostgreSQL', () => {
       });
     }
   }
+
+  for (const loss of LOSSES) {
+    test(`lists every change, warns once, and is restored by migrate after ${loss}`, async (t) => {
+      let nowMs = 0;
+      t.mock.method(performance, 'now', () => nowMs);
+      const warn = t.mock.method(process, 'emitWarning', () => {});
+      const store = await stored({ id: 1 });
+      async function countAndVersion() {
+        nowMs += 100;
+        const { version } = await store.list();
+        return [(await listed(store)).length, version] as const;
+      }
+      await countAndVersion();
+      await run(
+        `BEGIN; SET LOCAL session_replication_role = replica; ${loss}; INSERT INTO store_orders (id, status) VALUES (2, 'x'); COMMIT`,
+      );
+      assert.equal((await countAndVersion())[0], 2);
+      await run(HIDDEN_INSERT);
+      assert.equal((await countAndVersion())[0], 3);
+      await store.migrate();
+      await store.migrate();
+      const restored = await countAndVersion();
+      assert.deepEqual(await countAndVersion(), restored, 'the list is read once for each change');
+      await run(`BEGIN; SET LOCAL session_replication_role = replica; DELETE FROM store_orders; COMMIT`);
+      assert.equal((await countAndVersion())[0], 0);
+      const warnings = warn.mock.calls.map(({ arguments: [text] }) => String(text));
+      assert.deepEqual(
+        warnings.map((text) => /It has been restored|Nothing says when/.exec(text)?.[0]),
+        ['Nothing says when', 'It has been restored'],
+      );
+    });
+  }
+
+  test('lists a change by a transaction that disabled and enabled the trigger', async (t) => {
+    let nowMs = 0;
+    t.mock.method(performance, 'now', () => nowMs);
+    const store = await stored({ id: 1 });
+    const { version } = await store.list();
+    const trigger = 'TRIGGER store_orders_changed';
+    await run(`BEGIN; ALTER TABLE store_orders DISABLE ${trigger}; ${HIDDEN_INSERT};
+      ALTER TABLE store_orders ENABLE ALWAYS ${trigger}; COMMIT`);
+    nowMs = 100;
+    assert.notEqual((await store.list()).version, version);
+  });
 });

@@ -7,7 +7,7 @@ import { temporaryDirectory } from '../../support/temporary-file.js';
 const STEPS = {
   'orders/sqlite/table.js': "ORDERS_SCHEMA.orders.push('ALTER TABLE orders ADD COLUMN next TEXT')",
   'program/storage/program-parts.js': "SCHEMAS.program.push('ALTER TABLE keys ADD COLUMN next TEXT')",
-  'orders/postgres/table.js': "ORDERS_SCHEMA.orders.push('ALTER TABLE store_orders ADD COLUMN next text')",
+  'orders/postgres/own-table.js': "ORDERS_SCHEMA.orders.push('ALTER TABLE store_orders ADD COLUMN next text')",
   'program/storage/postgres-keys.js': "KEYS_SCHEMA.keys.push('ALTER TABLE store_orders_keys ADD COLUMN next text')",
 };
 

@@ -25,6 +25,50 @@ describe('the revision of the orders in PostgreSQL, when they come back by anoth
     assert.notEqual(await versionOf(), restored);
   });
 
+  test('is missing after the restore of a dump of the tables alone: every change is listed, and migrate restores it', async (t) => {
+    const warn = t.mock.method(process, 'emitWarning', () => {});
+    const { pool, store, schema, later, versionOf } = await openStore(t, engine);
+    const tables = (await dumpDatabase(engine.url, '--table', `${schema}.store_orders*`)).split(/;\n/);
+    await pool.query(`DROP SCHEMA ${schema} CASCADE; CREATE SCHEMA ${schema}`);
+    const target = engine.pool({ options: '', max: 1 });
+    // As psql does without ON_ERROR_STOP.
+    for (const statement of tables) await target.query(statement).catch(() => {});
+    for (const id of [3, 4]) {
+      await pool.query(`INSERT INTO store_orders (id, status) VALUES (${id}, 'pending')`);
+      later();
+      assert.equal((await listed(store)).length, id);
+    }
+    assert.equal(warn.mock.callCount(), 1);
+    await store.migrate();
+    later();
+    const restored = await versionOf();
+    later();
+    assert.equal(await versionOf(), restored);
+    await pool.query("INSERT INTO store_orders (id, status) VALUES (5, 'pending')");
+    later();
+    assert.notEqual(await versionOf(), restored);
+  });
+
+  test('is not restored by a role without the rights, nor so that writes would fail', async (t) => {
+    const warn = t.mock.method(process, 'emitWarning', () => {});
+    const { pool, store, schema } = await openStore(t, engine);
+    await pool.query(`CREATE ROLE keeper LOGIN; GRANT USAGE, CREATE ON SCHEMA ${schema} TO keeper;
+      GRANT SELECT ON ALL TABLES IN SCHEMA ${schema} TO keeper;
+      DROP FUNCTION store_orders_changed CASCADE`);
+    const keeper = createPostgresOrderStore(engine.pool({ schema, user: 'keeper', database: 'postgres' }));
+    await keeper.migrate();
+    await pool.query('ALTER TABLE store_orders OWNER TO keeper');
+    await keeper.migrate();
+    assert.deepEqual(
+      warn.mock.calls.map(({ arguments: [text] }) => /could not be restored: (.+)\.$/.exec(String(text))?.[1]),
+      [
+        'permission denied for table store_orders',
+        'the owner of the function store_orders_changed must be the owner of the sequence store_orders_revision',
+      ],
+    );
+    assert.equal((await store.put([{ id: 3 }])).outcome, 'stored');
+  });
+
   test('differs after the restore of a dump that lacks a change which was in flight', async (t) => {
     const { pool, store, schema, later, versionOf } = await openStore(t, engine);
     const end = await beginTransaction(pool, "INSERT INTO store_orders (id, status) VALUES (3, 'x')");
