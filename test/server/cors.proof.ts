@@ -40,7 +40,12 @@ test('a page can list and cancel orders, and read the limit fields, Retry-After 
   const { id } = JSON.parse(list[':text'] ?? '').find(({ complete }: { complete: boolean }) => !complete);
   const known = { ...headers, 'If-None-Match': list['etag'] ?? '' };
   const unchanged = await ask(`${url}/store/orders`, { headers: known });
-  const cancelled = await ask(`${url}/store/orders/${id}`, { method: 'DELETE', headers });
+  const libraries = {
+    'Content-Type': 'application/json',
+    'X-Requested-With': 'XMLHttpRequest',
+    'X-Datadog-Origin': 'rum',
+  };
+  const cancelled = await ask(`${url}/store/orders/${id}`, { method: 'DELETE', headers: { ...headers, ...libraries } });
   const refused = await ask(`${url}/store/orders`, { headers });
   assert.deepEqual(
     [list, unchanged, cancelled, refused].map((seen) => [seen[':status'], seen['x-ratelimit-remaining']]),
