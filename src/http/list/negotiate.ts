@@ -28,9 +28,13 @@ export function preferredCoding(acceptEncoding: string | undefined): Coding {
   return best?.coding ?? 'identity';
 }
 
-/** Returns a strong entity tag. Each coding has a different one (RFC 9110 §8.8.3.3). */
+/**
+ * Returns a strong entity tag. Each coding has a different one (RFC 9110 §8.8.3.3). It does not end
+ * with `-gzip`, because Caddy and Apache add that to the tags of what they compress, and Caddy
+ * removes it from `If-None-Match`.
+ */
 export function entityTag(digest: string, coding: Coding): string {
-  return coding === 'identity' ? `"${digest}"` : `"${digest}-${coding}"`;
+  return coding === 'identity' ? `"${digest}"` : `"${digest}.${coding}"`;
 }
 
 const TAGS = /(W\/)?("[\x21\x23-\x7e\x80-\xff]*")/g;

@@ -155,12 +155,13 @@ export const headers = {
   ETag: {
     description:
       'Entity tag of the list, different for each content coding. Absent only if the store keeps no version of a long list. The stores of the program, SQLite and PostgreSQL, keep one.',
-    schema: { type: 'string', pattern: '^"[\\w-]{22}(?:-(?:gzip|br))?"$', maxLength: 32 },
+    schema: { type: 'string', pattern: '^"[\\w-]{22}(?:\\.(?:gzip|br))?"$', maxLength: 32 },
     example: '"C3Hqqa2Jnq8tqHYacGG9Ht"',
   },
   Vary: {
-    description: 'The request header that selects the content coding. Absent only with `ETag`.',
-    schema: { type: 'string', pattern: '^(?:[\\w-]+, )*Accept-Encoding$', maxLength: MAX_FIELD_LENGTH },
+    description:
+      'Contains `Accept-Encoding`, which selects the content coding, and what else the host varies by. Absent only with `ETag`.',
+    schema: { type: 'string', pattern: '^(?:[\\w-]+, )*Accept-Encoding(?:, [\\w-]+)*$', maxLength: MAX_FIELD_LENGTH },
     example: 'Accept-Encoding',
   },
   'Content-Encoding': {

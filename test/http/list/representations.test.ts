@@ -111,7 +111,7 @@ for (const way of WAYS) {
           const ask = await listing(t, way, listed);
           for (const coding of ['identity', 'gzip', 'br']) {
             const tag = tagOf(await get(ask, coding));
-            assert.match(tag, /^"[\w-]{22}(?:-gzip|-br)?"$/);
+            assert.match(tag, /^"[\w-]{22}(?:\.gzip|\.br)?"$/);
             tags.add(tag);
           }
         }
