@@ -71,3 +71,41 @@ function optionPath(where: string, name: string): string {
   if (where === 'options') return name;
   return where.endsWith(':') ? `${where} ${name}` : `${where}.${name}`;
 }
+
+/** The values of options that are left out, as the settings of the program show them. */
+export const DEFAULTS = { basePath: '/v1', addressPerMinute: 600, trustProxy: 0, maxConnectionsPerAddress: 1_024 };
+
+/**
+ * Matches an empty text, or path segments of characters that need no escaping (RFC 3986 §3.3), not
+ * even in HTML, or in the quotes of the documentation's samples: all but ' and &.
+ */
+export const BASE_PATH = /^(?:\/(?!\.\.?(?:\/|$))[A-Za-z0-9._~!$()*+,;=:@-]+)*$/;
+
+export const BASE_PATH_EXPECTED =
+  'expected "" or a path such as "/v1", with a slash before each segment and none after the last';
+
+export function checkBasePath(basePath: unknown): void {
+  if (typeof basePath === 'string' && BASE_PATH.test(basePath)) return;
+  throw new TypeError(`basePath: ${BASE_PATH_EXPECTED}`);
+}
+
+const ORIGIN_AND_PATH = /^(https?:\/\/[A-Za-z0-9.:[\]-]+)(?:\/(?!\.\.?(?:\/|$))[A-Za-z0-9._~-]+)*$/;
+
+/**
+ * Returns whether the text is the address of a server: an origin exactly as browsers send it, then
+ * perhaps a path without a slash at the end. It needs no escape in a shell or in a program.
+ */
+export function isPublicUrl(text: string): boolean {
+  const [, origin] = ORIGIN_AND_PATH.exec(text) ?? [];
+  return origin !== undefined && isOrigin(origin);
+}
+
+export function checkPublicUrl(publicUrl: unknown): void {
+  if (publicUrl === undefined || (typeof publicUrl === 'string' && isPublicUrl(publicUrl))) return;
+  throw new TypeError('publicUrl: expected a URL such as "https://shop.example/shop", without a slash at the end');
+}
+
+/** Returns whether the text is `*`, or an origin exactly as browsers send it. */
+export function isOrigin(text: unknown): text is string {
+  return text === '*' || (typeof text === 'string' && URL.canParse(text) && new URL(text).origin === text);
+}

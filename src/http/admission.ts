@@ -1,9 +1,10 @@
-import { checkFunction, checkMethods, checkOneOf } from '../check.js';
+import { checkFunction, checkMethods, checkOneOf, checkWholeNumber, DEFAULTS } from '../check.js';
 import type { Decision, Plan, RateLimiter } from '../limits/index.js';
 import { createPlan, perMinute } from '../limits/index.js';
 import { peek } from '../limits/limiter.js';
 import { checkPlan } from '../limits/plan.js';
 import type { MaybePromise } from '../orders/index.js';
+import type { ReplyMessage } from './channel.js';
 import { addressKey, resolveAddress } from './client-address.js';
 import { after, attempt, createHostPart, FIRST_WAIT_MS, HostFailure } from './host-call.js';
 import { limitFieldsOf, retryAfter, unavailableFields } from './rate-limit-fields.js';
@@ -47,15 +48,26 @@ export interface AdmissionOptions {
   readonly addressPlan?: Plan | undefined;
   /** Whether replies carry `RateLimit` and `RateLimit-Policy` (IETF draft). Default: true. */
   readonly draftFields?: boolean | undefined;
+  /**
+   * Called with the message of each of these replies. The diagnostics channel has those of the whole
+   * process. If it throws or rejects, a process warning says so. Default: nobody is told.
+   */
+  readonly onReply?: ((message: ReplyMessage) => void) | undefined;
+  /** Called as `onReply` is, but only with the message of a reply that has an `error`. */
+  readonly onFailure?: ((message: ReplyMessage) => void) | undefined;
 }
 
-/** Creates a plan for addresses. Its policy name tells clients that no key's quota was charged. */
+/**
+ * Creates a plan for addresses, with this many requests per minute. Its policy name tells clients
+ * that no key's quota was charged. Throws a RangeError or TypeError for an invalid quota.
+ */
 export function addressPerMinute(quota: number): Plan {
+  checkWholeNumber('quota', quota, 1);
   const policies = [{ ...perMinute(quota), name: 'address-minute' }];
   return createPlan({ name: 'address', policies, partition: 'address' });
 }
 
-const ADDRESS_PLAN = addressPerMinute(600);
+const ADDRESS_PLAN = addressPerMinute(DEFAULTS.addressPerMinute);
 
 interface Charge extends Pick<Reply, 'chargedTo'> {
   /** The plan whose limits the reply announces: the plan of the key, or the address plan. */
@@ -208,14 +220,19 @@ function refusalOf({ allowed, verdict, retryAfterMs }: Decision): Outcome | unde
   return refusal(code, 'Retry-After', retryAfter(retryAfterMs));
 }
 
-export const ADMISSION_FIELDS = ['limiter', 'authenticate', 'authenticateKnown', 'addressPlan', 'draftFields'] as const;
+export const ADMISSION_FIELDS = [
+  ...(['limiter', 'authenticate', 'authenticateKnown', 'addressPlan', 'draftFields'] as const),
+  ...(['onReply', 'onFailure'] as const),
+] as const;
 
 /** Throws a TypeError or RangeError that names the invalid option. */
 export function checkAdmissionOptions(options: AdmissionOptions): void {
-  const { limiter, authenticate, authenticateKnown, addressPlan, draftFields = true } = options;
+  const { limiter, authenticate, addressPlan, draftFields = true } = options;
   checkMethods('limiter', limiter, ['take']);
   checkFunction('authenticate', authenticate);
-  if (authenticateKnown !== undefined) checkFunction('authenticateKnown', authenticateKnown);
+  for (const name of ['authenticateKnown', 'onReply', 'onFailure'] as const) {
+    if (options[name] !== undefined) checkFunction(name, options[name]);
+  }
   checkOneOf('draftFields', draftFields, [true, false]);
   if (addressPlan === undefined) return;
   if (addressPlan?.partition !== 'address')

@@ -2,22 +2,38 @@ import type { MaybePromise } from '../orders/index.js';
 import { type AdmissionOptions, createAdmission, type Verdict } from './admission.js';
 import { createFailureWarning, hostErrorOf, type ReplyMessage, replies, withoutKey } from './channel.js';
 import { type ClientAddress, resolveAddress } from './client-address.js';
-import { after, attempt } from './host-call.js';
+import { after, attempt, HostFailure } from './host-call.js';
 import { isStream, type Outcome, outcomeOfFailure, type Reply, refusal } from './reply.js';
 import { type ReadRequest, type RequestHead, readRequest } from './request.js';
 import { type Asked, pathOf } from './route.js';
 
-/** A path of the host that needs no key. */
+/** A path that needs no key. Each request for it is charged to its client's address. */
 export interface OpenPath {
-  /** The methods that the path supports, as in the field `Allow`. */
-  readonly allow: string;
+  /** The methods that the path supports, as in the field `Allow`. Default: `GET, HEAD`. */
+  readonly allow?: string | undefined;
   /**
    * Whether a request is served even if its address is over the limit, or the limiter fails. The
    * charge then only decides whether the connection is closed. A 200 is not published, because
-   * probes would fill the log.
+   * probes would fill the log. Default: false.
    */
-  readonly isAlwaysServed?: boolean;
-  readonly perform: (request: ReadRequest) => MaybePromise<Outcome>;
+  readonly isAlwaysServed?: boolean | undefined;
+  /**
+   * Returns what the path responds. If it throws or rejects, the client receives a 503. Text is sent
+   * in UTF-8, and bytes and text with their `Content-Length`. A HEAD request gets no body.
+   */
+  perform(request: ReadRequest): MaybePromise<PathOutcome>;
+}
+
+/** An outcome without header fields, body or code is complete too. */
+type PathOutcome = Pick<Outcome, 'status'> & Partial<Outcome>;
+
+/** What a message says about: the reply to a request, and why it is so. */
+interface Publication {
+  readonly request: ReadRequest;
+  readonly verdict: Verdict;
+  readonly outcome: Outcome;
+  readonly asked: Asked | undefined;
+  readonly bytes: number;
 }
 
 interface ReplyOptions {
@@ -36,36 +52,29 @@ const MAX_PATH_LENGTH = 1_024;
  */
 export type FrontDoor = ReturnType<typeof createFrontDoor>;
 
-/** Functions of the program that get the messages of its own replies. They must not throw. */
-export interface ReplyListeners {
-  /** Called with the message of each reply. */
-  readonly onReply?: ((message: ReplyMessage) => void) | undefined;
-  /** Called with the message of each reply that has an error. */
-  readonly onFailure?: ((message: ReplyMessage) => void) | undefined;
-}
+/** Creates a front door. Each failure of which nobody else is told becomes a process warning. */
+export function createFrontDoor(options: AdmissionOptions) {
+  const { onReply, onFailure } = options;
+  const warn = createFailureWarning();
 
-/**
- * Creates a front door. Calls `warn` with each failure that neither a listener nor a subscriber of
- * the channel gets.
- */
-export function createFrontDoor(
-  options: AdmissionOptions,
-  { onReply, onFailure }: ReplyListeners = {},
-  warn = createFailureWarning(),
-) {
   /** Returns whether somebody gets the message of a reply. A streamed list can still fail. */
   function isWanted({ body, error }: Outcome): boolean {
     if (replies.hasSubscribers || onReply !== undefined) return true;
     return onFailure !== undefined && (error !== undefined || isStream(body));
   }
 
-  function publish(request: ReadRequest, verdict: Verdict, outcome: Outcome, asked?: Asked, bytes?: number): void {
+  function publish({ request, verdict, outcome, asked, bytes }: Publication): void {
     const { requestId, traceparent, method, target, clientAddress, startedMs, apiKey } = request;
     const { status, code, error } = outcome;
     if (!isWanted(outcome)) {
       if (error !== undefined) warn(error, asked?.operation, apiKey);
       return;
     }
+    const tell = (name: 'onReply' | 'onFailure') =>
+      attempt(
+        () => options[name]?.(message),
+        (failure) => warn(new HostFailure(`${name} failed`, failure), undefined, apiKey),
+      );
     const message: ReplyMessage = {
       requestId: requestId && withoutKey(requestId, apiKey),
       traceparent,
@@ -83,8 +92,8 @@ export function createFrontDoor(
       durationMs: performance.now() - startedMs,
     };
     if (replies.hasSubscribers) replies.publish(message);
-    onReply?.(message);
-    if (error !== undefined) onFailure?.(message);
+    tell('onReply');
+    if (error !== undefined) tell('onFailure');
   }
 
   const admission = createAdmission(options);
@@ -109,8 +118,10 @@ export function createFrontDoor(
     if (requestId !== undefined) headers.push('X-Request-Id', requestId);
     const body = method === 'HEAD' ? undefined : outcome.body;
     if (isStream(body)) {
-      body.ended.then(({ bytes, error }) => publish(request, verdict, { ...outcome, error }, asked, bytes));
-    } else if (!isQuiet) publish(request, verdict, outcome, asked, body?.length ?? 0);
+      body.ended.then(({ bytes, error }) =>
+        publish({ request, verdict, outcome: { ...outcome, error }, asked, bytes }),
+      );
+    } else if (!isQuiet) publish({ request, verdict, outcome, asked, bytes: body?.length ?? 0 });
     return { status: outcome.status, headers, body, chargedTo, keyId: principal?.id, isAddressOverLimit };
   }
 
@@ -135,9 +146,20 @@ function withId(request: ReadRequest): ReadRequest {
   return request.requestId === undefined ? { ...request, requestId: crypto.randomUUID() } : request;
 }
 
-function performOn({ allow, perform }: OpenPath, request: ReadRequest): MaybePromise<Outcome> {
-  if (allow.split(', ').includes(request.method ?? '')) return perform(request);
-  return refusal('method_not_allowed', 'Allow', allow);
+function performOn(path: OpenPath, request: ReadRequest): MaybePromise<Outcome> {
+  const { allow = 'GET, HEAD' } = path;
+  if (!allow.split(', ').includes(request.method ?? '')) return refusal('method_not_allowed', 'Allow', allow);
+  return after(path.perform(request), toOutcome);
+}
+
+function toOutcome({ fields = [], body, ...outcome }: PathOutcome): Outcome {
+  const content = typeof body === 'string' ? Buffer.from(body) : body;
+  const isCounted = !(content instanceof Uint8Array) || fields.some((name) => /^content-length$/i.test(name));
+  return {
+    ...outcome,
+    fields: isCounted ? fields : [...fields, 'Content-Length', `${content.length}`],
+    body: content,
+  };
 }
 
 /** Returns the client's address, or `undefined` if the function that determines it throws. */

@@ -1,13 +1,12 @@
-export type { Authenticate, Principal } from './admission.js';
+export { type Authenticate, addressPerMinute, type Principal } from './admission.js';
 export type { ReplyMessage } from './channel.js';
-export { type AddressedRequest, forwardedAddress } from './client-address.js';
-export type { ErrorCode } from './errors.js';
+export { type AddressedRequest, addressKey, forwardedAddress } from './client-address.js';
+export { ERROR_CODES, type ErrorCode, errorObject } from './errors.js';
+export type { OpenPath } from './front-door.js';
 export { createKeyAuthenticator } from './key-authenticator.js';
 export { type NodeHandler, nodeHandler } from './mounts/node.js';
+export { OPERATION_NAMES } from './operations.js';
 export type { Reply } from './reply.js';
 export type { RequestHead } from './request.js';
-export {
-  createOrderService,
-  type OrderService,
-  type OrderServiceOptions,
-} from './service/service.js';
+export { fixedPath } from './service/open-paths.js';
+export { createOrderService, type OrderService, type OrderServiceOptions } from './service/service.js';

@@ -35,7 +35,7 @@ export function withTarget(request: RequestHead, url: string): RequestHead {
  * `headers` was not received over HTTP, so it needs no Host. In such a request, a field is repeated
  * only if its value is an array.
  */
-function withRawHeaders(request: RequestHead): RequestHead {
+export function withRawHeaders(request: RequestHead): RequestHead {
   // Node.js builds `headers` on its first read, which takes a tenth of the time of a small request.
   if (request.rawHeaders?.length > 0) return request;
   const { method, url, headers = {}, httpVersion, stream } = request;

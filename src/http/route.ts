@@ -1,5 +1,5 @@
 import { type OrderId, parseOrderId } from '../orders/index.js';
-import { BASE_PATH, BASE_PATH_EXPECTED, type OperationName, operationsAt } from './operations.js';
+import { type OperationName, operationsAt } from './operations.js';
 import { type Outcome, refusal } from './reply.js';
 import { ABSOLUTE, type ReadRequest } from './request.js';
 
@@ -27,30 +27,6 @@ const MAX_TARGET_LENGTH = 8_192;
  * responds with 405. Any other method gets 501.
  */
 const STANDARD_METHODS = 'GET HEAD POST PUT DELETE CONNECT OPTIONS TRACE PATCH'.split(' ');
-
-/** Throws a TypeError that names the option, unless the base path is valid. */
-export function checkBasePath(basePath: string): void {
-  if (typeof basePath === 'string' && BASE_PATH.test(basePath)) return;
-  throw new TypeError(`basePath: ${BASE_PATH_EXPECTED}`);
-}
-
-const ORIGIN_AND_PATH = /^(https?:\/\/[A-Za-z0-9.:[\]-]+)(?:\/(?!\.\.?(?:\/|$))[A-Za-z0-9._~-]+)*$/;
-
-/**
- * Returns whether the text is the address of a server: an origin exactly as browsers send it, then
- * perhaps a path without a slash at the end. It needs no escape in a shell or in a program.
- */
-export function isPublicUrl(text: string): boolean {
-  const [, origin] = ORIGIN_AND_PATH.exec(text) ?? [];
-  return origin !== undefined && URL.canParse(origin) && new URL(origin).origin === origin;
-}
-
-/** Throws a TypeError that names the option if the address is not valid. */
-export function checkPublicUrl(publicUrl: string | undefined): void {
-  if (publicUrl !== undefined && !(typeof publicUrl === 'string' && isPublicUrl(publicUrl))) {
-    throw new TypeError('publicUrl: expected a URL such as "https://shop.example/shop", without a slash at the end');
-  }
-}
 
 /**
  * Creates a router for request targets below `basePath`. The query is ignored, because no

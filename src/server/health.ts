@@ -1,6 +1,5 @@
 import { checkFunction } from '../check.js';
-import type { OpenPath } from '../http/front-door.js';
-import type { ErrorCode } from '../http/index.js';
+import type { ErrorCode, OpenPath } from '../http/index.js';
 
 export const BACKEND_STATES = ['ok', 'degraded', 'unavailable'] as const;
 
@@ -26,13 +25,8 @@ export function checkBackends(backends: Backends): void {
  * Creates `/healthz`, which reports that the process responds, and `/readyz`, which reports whether
  * the process accepts requests and every backend is available (200, otherwise 503).
  */
-export function createProbes(
-  backends: Backends,
-  isDraining: () => boolean,
-): readonly (readonly [path: string, rule: OpenPath])[] {
+export function createProbes(backends: Backends, isDraining: () => boolean): Readonly<Record<string, OpenPath>> {
   let readiness: ReturnType<typeof checkReadiness> | undefined;
-
-  const probe = { allow: 'GET, HEAD', isAlwaysServed: true };
 
   /** Checks the backends once for all concurrent probes. */
   function sharedReadiness(): ReturnType<typeof checkReadiness> {
@@ -42,16 +36,15 @@ export function createProbes(
     return readiness;
   }
 
-  return [
-    ['/healthz', { ...probe, perform: () => jsonOutcome(200, { status: 'ok' }) }],
-    ['/readyz', { ...probe, perform: sharedReadiness }],
-  ];
+  return {
+    '/healthz': { isAlwaysServed: true, perform: () => jsonOutcome(200, { status: 'ok' }) },
+    '/readyz': { isAlwaysServed: true, perform: sharedReadiness },
+  };
 }
 
 function jsonOutcome(status: number, object: object, ...fields: readonly string[]) {
-  const body = Buffer.from(JSON.stringify(object));
   const type = ['Content-Type', 'application/json', 'Cache-Control', 'no-store'];
-  return { status, fields: [...type, 'Content-Length', `${body.length}`, ...fields], body };
+  return { status, fields: [...type, ...fields], body: JSON.stringify(object) };
 }
 
 async function checkReadiness(backends: Backends, isDraining: () => boolean) {

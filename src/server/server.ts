@@ -1,17 +1,14 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Server as NetServer } from 'node:net';
-import { checkFields, checkWholeNumber } from '../check.js';
-import { createFrontDoor, type FrontDoor } from '../http/front-door.js';
-import { forwardedAddress, nodeHandler, type OrderServiceOptions } from '../http/index.js';
+import { checkFields, checkPublicUrl, checkWholeNumber, DEFAULTS } from '../check.js';
+import { createOrderService, forwardedAddress, nodeHandler, type OrderServiceOptions } from '../http/index.js';
 import type { NodeRequest } from '../http/mounts/node.js';
 import { makeLast } from '../http/mounts/node-internals.js';
 import { createForwardedWarning } from '../http/mounts/warnings.js';
-import { checkPublicUrl } from '../http/route.js';
-import { checkServiceOptions, createServiceBehind, SERVICE_FIELDS } from '../http/service/service.js';
+import { SERVICE_FIELDS } from '../http/service/service.js';
 import { connectionLimit } from './connection-limit.js';
 import { createConnections } from './connections.js';
-import { checkOrigins, withCors } from './cors.js';
-import { readDocsFiles } from './docs/files.js';
+import { docsPaths } from './docs/files.js';
 import { type Backends, checkBackends, createProbes } from './health.js';
 import { withOwnPaths } from './own-paths.js';
 
@@ -28,11 +25,6 @@ export interface OrderServerOptions extends OrderServiceOptions {
    * no limit. Default: 1,024. There is no limit behind proxies.
    */
   readonly maxConnectionsPerAddress?: number | undefined;
-  /**
-   * The origins of web pages that may use the service, such as `https://shop.example`, or `*` for
-   * all. Default: none.
-   */
-  readonly corsOrigins?: readonly string[] | undefined;
   /**
    * The backends that `GET /readyz` checks. It responds with 503 if one is unavailable, or while
    * the server drains. Default: none.
@@ -81,21 +73,14 @@ const LINGER_MS = 500;
  * page. Throws a TypeError or RangeError that names an invalid option.
  */
 export function createOrderServer(options: OrderServerOptions): OrderServer {
-  const ownFields = ['publicUrl', 'trustProxy', 'maxConnectionsPerAddress', 'corsOrigins', 'backends'] as const;
+  const ownFields = ['publicUrl', 'trustProxy', 'maxConnectionsPerAddress', 'backends'] as const;
   checkFields('options', options, [...SERVICE_FIELDS, ...ownFields]);
-  checkServiceOptions(options);
-  const { trustProxy = 0, maxConnectionsPerAddress = 0, backends = {}, corsOrigins = [] } = options;
+  const { publicUrl, trustProxy = DEFAULTS.trustProxy, backends = {}, ...serviceAndLimit } = options;
+  const { maxConnectionsPerAddress = DEFAULTS.maxConnectionsPerAddress, ...serviceOptions } = serviceAndLimit;
   checkWholeNumber('maxConnectionsPerAddress', maxConnectionsPerAddress, 0);
   checkWholeNumber('trustProxy', trustProxy, 0);
-  checkOrigins(corsOrigins);
-  checkPublicUrl(options.publicUrl);
+  checkPublicUrl(publicUrl);
   checkBackends(backends);
-  return createServerBehind(createFrontDoor(options), options);
-}
-
-/** Creates the server for requests that come through `door`. */
-export function createServerBehind(door: FrontDoor, options: OrderServerOptions): OrderServer {
-  const { trustProxy = 0, maxConnectionsPerAddress = 1_024, backends = {}, corsOrigins = [] } = options;
   const isDirect = trustProxy === 0;
   const addressOf = forwardedAddress(trustProxy);
   const keepAliveMs = isDirect ? KEEP_ALIVE_MS : PROXY_KEEP_ALIVE_MS;
@@ -108,15 +93,10 @@ export function createServerBehind(door: FrontDoor, options: OrderServerOptions)
   let drained: Promise<void> | undefined;
 
   const warnOfProxy = createForwardedWarning('set trustProxy (--trust-proxy N) to the number of proxies');
-  const orders = createServiceBehind(door, options);
+  const docs = docsPaths({ basePath: options.basePath, publicUrl });
   const probes = createProbes(backends, () => drained !== undefined);
-  const site = withOwnPaths(
-    orders,
-    door,
-    probes,
-    readDocsFiles({ basePath: options.basePath, publicUrl: options.publicUrl }),
-  );
-  const service = corsOrigins.length === 0 ? site : withCors(site, door, corsOrigins);
+  const paths = withOwnPaths(options.paths, docs, probes);
+  const service = createOrderService({ ...serviceOptions, paths });
   const handler = nodeHandler(service, { clientAddress, onReply: connections.recordReply });
 
   function clientAddress(request: NodeRequest): string | undefined {
@@ -147,7 +127,7 @@ export function createServerBehind(door: FrontDoor, options: OrderServerOptions)
     await new Promise<void>((resolve) => {
       const cutOff = setTimeout(resolve, graceMs);
       // A call to the store can outlast the connection of its client, and may never settle.
-      void closed.then(orders.close).then(() => {
+      void closed.then(service.close).then(() => {
         clearTimeout(cutOff);
         resolve();
       });

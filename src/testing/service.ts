@@ -1,7 +1,5 @@
 import { checkFields, checkMethods } from '../check.js';
-import { createFrontDoor } from '../http/front-door.js';
 import { createOrderService, type OrderService, type OrderServiceOptions, type Principal } from '../http/index.js';
-import { createServiceBehind } from '../http/service/service.js';
 import { createMemoryLimiter, type Decision, PLANS, type Plan } from '../limits/index.js';
 import { checkPlan } from '../limits/plan.js';
 import { createMemoryOrderStore, type MemoryOrderStore, type OrderInput, type OrderStore } from '../orders/index.js';
@@ -9,7 +7,8 @@ import { createManualClock, type ManualClock } from './clock.js';
 import { checkFault, createFaultResponder, type TestFault } from './faults.js';
 import { createTransports, type ListeningTestService } from './transports.js';
 
-export interface TestServiceOptions extends Pick<OrderServiceOptions, 'basePath' | 'addressPlan'> {
+export interface TestServiceOptions
+  extends Pick<OrderServiceOptions, 'basePath' | 'addressPlan' | 'paths' | 'corsOrigins'> {
   /** The orders in the store at first. Default: none. */
   readonly orders?: Iterable<OrderInput> | undefined;
   /** The plan of `apiKey`. Default: the free plan. */
@@ -70,7 +69,7 @@ export interface TestService {
  * ```
  */
 export function createTestService(options: TestServiceOptions = {}): TestService {
-  checkFields('options', options, ['orders', 'plan', 'clock', 'basePath', 'addressPlan']);
+  checkFields('options', options, ['orders', 'plan', 'clock', 'basePath', 'addressPlan', 'paths', 'corsOrigins']);
   const { orders = [], plan = PLANS.free, clock = createManualClock(), ...serviceOptions } = options;
   checkMethods('clock', clock, ['nowMs', 'utcOffsetMs', 'advance']);
   const limiter = createMemoryLimiter({ clock });
@@ -80,11 +79,7 @@ export function createTestService(options: TestServiceOptions = {}): TestService
   const optionsWith = (store: OrderStore) => ({ ...serviceOptions, store, limiter, authenticate });
   const service = createOrderService(optionsWith(store));
   // A failure that the test asked for causes no process warning.
-  const createFaultyService = (store: OrderStore) =>
-    createServiceBehind(
-      createFrontDoor(optionsWith(store), {}, () => {}),
-      optionsWith(store),
-    );
+  const createFaultyService = (store: OrderStore) => createOrderService({ ...optionsWith(store), onFailure() {} });
   const faults: TestFault[] = [];
   const transports = createTransports(service, createFaultResponder(service, createFaultyService), () =>
     faults.shift(),

@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { inspect } from 'node:util';
-import { createMemoryLimiter, type ListedOrders, type OrderService, type ReplyMessage } from 'store-orders';
-import { createFrontDoor } from '../../dist/http/front-door.js';
-import { createServiceBehind } from '../../dist/http/service/service.js';
+import {
+  createMemoryLimiter,
+  createOrderService,
+  type ListedOrders,
+  type OrderService,
+  type ReplyMessage,
+} from 'store-orders';
+import { createGuard } from 'store-orders/guard';
 import { fakeStore, pagesOf } from '../support/fake-store.js';
 import { collectReplies } from './support/replies.js';
 import { authenticate, bearer, createShop, GET, KEY, ORDERS, order } from './support/shop.js';
@@ -104,8 +109,7 @@ test('if a program listens only to failures, other replies get no id, and their 
   let listed: ListedOrders = [{ id: 1n }];
   const options = { store: fakeStore({ list: () => listed }), limiter: createMemoryLimiter(), authenticate };
   const messages: ReplyMessage[] = [];
-  const door = createFrontDoor(options, { onFailure: (message) => messages.push(message) });
-  const service = createServiceBehind(door, options);
+  const service = createOrderService({ ...options, onFailure: (message) => messages.push(message) });
   let addresses = 0;
   const ask = () =>
     asking({ ...service, respond: (head) => service.respond(head, () => `192.0.2.${++addresses}`) })('GET', ORDERS, [
@@ -125,6 +129,43 @@ test('if a program listens only to failures, other replies get no id, and their 
     assert.deepEqual([error, clientAddress], [failure, `192.0.2.${status === 503 ? 1 : 2}`]);
     assert.ok(durationMs > 0 && durationMs < 60_000, `${durationMs} ms`);
   }
+});
+
+test('onReply gets the replies of its own service or guard, and a listener that fails becomes a warning, not a 500', async (t) => {
+  const warnings = t.mock.method(process, 'emitWarning', () => {});
+  const own: string[] = [];
+  const listening = (name: string) => ({
+    onReply({ status, path }: ReplyMessage) {
+      own.push(`${name} ${status} ${path}`);
+      throw new Error(`${name} is full`);
+    },
+    onFailure: async () => Promise.reject(new Error('not reached')),
+  });
+  const { service, limiter } = createShop(listening('service'));
+  const guard = createGuard({ limiter, authenticate, ...listening('guard') });
+  const other = createShop();
+  assert.equal((await asking(service)('GET', ORDERS, [KEY])).status, 200);
+  assert.equal((await asking(other.service)('GET', ORDERS, [KEY])).status, 200);
+  await guard.admit({ method: 'GET', url: '/invoices', rawHeaders: [] });
+  assert.deepEqual(own, [`service 200 ${ORDERS}`, 'guard 401 /invoices']);
+  const texts = warnings.mock.calls.map(({ arguments: [text] }) => `${text}`.split(',', 1)[0]);
+  assert.deepEqual(texts, ['onReply failed: Error: service is full', 'onReply failed: Error: guard is full']);
+});
+
+test('onFailure gets each failure instead of the process warning, also if it rejects', async (t) => {
+  const warnings = t.mock.method(process, 'emitWarning', () => {});
+  const failure = new Error('down');
+  const seen: unknown[] = [];
+  const store = fakeStore({ list: () => Promise.reject(failure) });
+  const onFailure = async ({ error }: ReplyMessage) => {
+    seen.push(error);
+    throw new Error('pager unreachable');
+  };
+  const { service } = createShop({ store, onFailure });
+  for (let i = 0; i < 2; i++) assert.equal((await asking(service)('GET', ORDERS, [KEY])).status, 503);
+  assert.deepEqual(seen, [failure, failure]);
+  assert.match(`${warnings.mock.calls[0]?.arguments[0]}`, /^onFailure failed: Error: pager unreachable/);
+  assert.equal(warnings.mock.callCount(), 1);
 });
 
 test('only a valid traceparent reaches the diagnostics channel', async (t) => {

@@ -1,6 +1,5 @@
-import { checkFields } from '../../check.js';
+import { checkBasePath, checkFields, checkPublicUrl, DEFAULTS } from '../../check.js';
 import { OPERATION_NAMES, OPERATIONS, type OperationName } from '../operations.js';
-import { checkBasePath, checkPublicUrl } from '../route.js';
 import type { OrderServiceOptions } from '../service/service.js';
 import { DESCRIPTION } from './description.js';
 import { createResponses, type OpenApiResponse, responsesOf } from './responses.js';
@@ -117,7 +116,7 @@ export interface Addresses {
   readonly base: string;
 }
 
-export function addressesOf({ basePath = '/v1', publicUrl = LOCAL_URL }: OpenApiOptions): Addresses {
+export function addressesOf({ basePath = DEFAULTS.basePath, publicUrl = LOCAL_URL }: OpenApiOptions): Addresses {
   return { basePath, base: publicUrl + basePath };
 }
 

@@ -1,20 +1,32 @@
-import { checkFields, checkMethods } from '../../check.js';
+import { checkBasePath, checkFields, checkMethods, DEFAULTS } from '../../check.js';
 import { cancelOutcome } from '../../orders/cancellation.js';
 import type { CancelOutcome, MaybePromise, OrderId, OrderStatus, OrderStore } from '../../orders/index.js';
 import { ADMISSION_FIELDS, type AdmissionOptions, checkAdmissionOptions, type Verdict } from '../admission.js';
 import type { ClientAddress } from '../client-address.js';
-import { createFrontDoor, type FrontDoor } from '../front-door.js';
+import { createFrontDoor, type OpenPath } from '../front-door.js';
 import { after, attempt, createHostPart, isPromise } from '../host-call.js';
 import { createListRepresenter } from '../list/lister.js';
 import type { OperationName } from '../operations.js';
 import { isStream, type Outcome, outcomeOfFailure, type Reply, refusal } from '../reply.js';
 import type { ReadRequest, RefusalCode, RequestHead } from '../request.js';
-import { type Asked, checkBasePath, createRouter } from '../route.js';
+import { type Asked, createRouter, pathOf } from '../route.js';
+import { checkOrigins, withCors } from './cors.js';
+import { checkPaths, createOpenPaths } from './open-paths.js';
 
 export interface OrderServiceOptions extends AdmissionOptions {
   readonly store: OrderStore;
   /** The path segments with which all paths begin. Default: `/v1`. */
   readonly basePath?: string | undefined;
+  /**
+   * Further paths of this service, such as probes and pages, by their whole path: `/status`. They
+   * need no key, and are charged to the client's address. Default: none.
+   */
+  readonly paths?: Readonly<Record<string, OpenPath>> | undefined;
+  /**
+   * The origins of web pages that may use the service, such as `https://shop.example`, or `*` for
+   * all. Default: none.
+   */
+  readonly corsOrigins?: readonly string[] | undefined;
 }
 
 /**
@@ -34,7 +46,10 @@ export interface OrderService {
    * client's address. Close the connection after the reply.
    */
   refuse(code: RefusalCode, clientAddress?: ClientAddress): Reply | Promise<Reply>;
-  /** Reports whether a request target is a path of this service, not of the embedding program. */
+  /**
+   * Reports whether a request target is a path of this service, also one of its option `paths`, not
+   * of the embedding program.
+   */
   owns(target: string): boolean;
   /**
    * Makes the service respond with 503 to every further request. Resolves when all earlier requests
@@ -71,32 +86,12 @@ const CANCEL_OUTCOMES: Readonly<Record<CancelOutcome, Outcome>> = {
 export function createOrderService(options: OrderServiceOptions): OrderService {
   checkFields('options', options, SERVICE_FIELDS);
   checkServiceOptions(options);
-  return createServiceBehind(createFrontDoor(options), options);
-}
-
-/** The options of a service that have no default. */
-const REQUIRED_OPTIONS = ['store', 'limiter', 'authenticate'] as const satisfies readonly (keyof OrderServiceOptions)[];
-
-export const SERVICE_FIELDS = [...ADMISSION_FIELDS, 'store', 'basePath'] as const;
-
-/** Throws as `createOrderService` does, except for unknown options. */
-export function checkServiceOptions(options: OrderServiceOptions): void {
-  const missing = REQUIRED_OPTIONS.filter((name) => options?.[name] === undefined);
-  if (missing.length > 1) throw new TypeError(`options: ${missing.join(', ')}: missing`);
-  checkAdmissionOptions(options);
-  checkMethods('store', options.store, ['list', 'cancel']);
-  if (options.basePath !== undefined) checkBasePath(options.basePath);
-}
-
-/** Throws unless a service that was passed to a mount has these methods. */
-export function checkService(service: OrderService, methods: readonly (keyof OrderService)[]): void {
-  checkMethods('service', service, methods, 'the result of createOrderService,');
-}
-
-/** Creates the service for requests that come through `door`. */
-export function createServiceBehind(door: FrontDoor, options: OrderServiceOptions): OrderService {
-  const { store, basePath = '/v1' } = options;
+  const { store, basePath = DEFAULTS.basePath, paths = {}, corsOrigins = [] } = options;
   const router = createRouter(basePath);
+  checkPaths(paths, router.owns);
+  checkOrigins(corsOrigins);
+  const door = createFrontDoor(options);
+  const openPaths = createOpenPaths(paths);
   const represent = createListRepresenter();
   const listing = createHostPart('store.list');
   const cancelling = createHostPart('store.cancel');
@@ -145,8 +140,8 @@ export function createServiceBehind(door: FrontDoor, options: OrderServiceOption
     return after(outcome, (settled) => toReply(settled, asked));
   }
 
-  function replyTo(request: ReadRequest, verdict: MaybePromise<Verdict>): MaybePromise<Reply> {
-    const reply = after(verdict, (settled) => serve(request, settled));
+  /** Remembers that a reply is not ready, or that its list is being streamed. */
+  function track(reply: MaybePromise<Reply>): MaybePromise<Reply> {
     if (isPromise(reply)) {
       const ended = reply.then(({ body }) => (isStream(body) ? body.ended : undefined));
       pending.add(ended);
@@ -155,26 +150,54 @@ export function createServiceBehind(door: FrontDoor, options: OrderServiceOption
     return reply;
   }
 
+  function replyTo(request: ReadRequest, verdict: MaybePromise<Verdict>): MaybePromise<Reply> {
+    return track(after(verdict, (settled) => serve(request, settled)));
+  }
+
+  const respond: OrderService['respond'] = (head, clientAddress) => {
+    const open = openPaths.size === 0 ? undefined : openPaths.get(pathOf(head.url ?? ''));
+    if (open !== undefined && !(isClosed && open.isAlwaysServed !== true)) {
+      return track(door.serve(head, clientAddress, open));
+    }
+    const request = door.read(head, clientAddress);
+    return replyTo(request, isClosed ? door.turnAway() : door.admit(request));
+  };
+
   return {
     basePath,
 
-    respond(head, clientAddress) {
-      const request = door.read(head, clientAddress);
-      return replyTo(request, isClosed ? door.turnAway() : door.admit(request));
-    },
+    respond: corsOrigins.length === 0 ? respond : withCors(respond, door.serve, corsOrigins),
 
     refuse(code, clientAddress) {
       const request = { ...door.read({ rawHeaders: [] }, clientAddress), fault: code };
       return replyTo(request, door.admit(request));
     },
 
-    owns: router.owns,
+    owns: (target) => openPaths.has(pathOf(target)) || router.owns(target),
 
     async close() {
       isClosed = true;
       await Promise.all(pending);
     },
   };
+}
+
+/** The options of a service that have no default. */
+const REQUIRED_OPTIONS = ['store', 'limiter', 'authenticate'] as const satisfies readonly (keyof OrderServiceOptions)[];
+
+export const SERVICE_FIELDS = [...ADMISSION_FIELDS, 'store', 'basePath', 'paths', 'corsOrigins'] as const;
+
+function checkServiceOptions(options: OrderServiceOptions): void {
+  const missing = REQUIRED_OPTIONS.filter((name) => options?.[name] === undefined);
+  if (missing.length > 1) throw new TypeError(`options: ${missing.join(', ')}: missing`);
+  checkAdmissionOptions(options);
+  checkMethods('store', options.store, ['list', 'cancel']);
+  if (options.basePath !== undefined) checkBasePath(options.basePath);
+}
+
+/** Throws unless a service that was passed to a mount has these methods. */
+export function checkService(service: OrderService, methods: readonly (keyof OrderService)[]): void {
+  checkMethods('service', service, methods, 'the result of createOrderService,');
 }
 
 function outcomeOfCancel(outcome: CancelOutcome): Outcome {

@@ -1,7 +1,6 @@
-import { addressPerMinute } from '../../http/admission.js';
-import { createFrontDoor, type ReplyListeners } from '../../http/front-door.js';
+import { addressPerMinute } from '../../http/index.js';
 import { messageOf } from '../../message-of.js';
-import { createServerBehind, type OrderServerOptions } from '../../server/server.js';
+import { createOrderServer, type OrderServerOptions } from '../../server/index.js';
 import { type CommandResult, failed } from '../command-result.js';
 import type { Log } from '../log/log.js';
 import { openQuotaBackend, type QuotaBackend } from '../quotas/backend.js';
@@ -36,8 +35,7 @@ export async function runServer(
     cleanUps.push(quotaBackend.close);
     const options = optionsOf(settings, storage, quotaBackend);
     const metrics = metricsModule?.createMetrics(options.backends, log, quotaBackend.mode);
-    const door = createFrontDoor(options, listenersOf(settings, log, metrics));
-    const server = createServerBehind(door, options);
+    const server = createOrderServer({ ...options, ...listenersOf(settings, log, metrics) });
     await listen(server, { host, port, flag: '--port' });
     cleanUps.push(() => server.drain());
     // The primary of several workers serves the metrics of all of them.
@@ -114,7 +112,11 @@ function optionsOf(settings: Settings, { orders, keys, state }: ServerStorage, q
 }
 
 /** Returns what the program does with its replies. Where nobody wants a message, none is created. */
-function listenersOf({ log: logged }: Settings, log: Log, metrics: Metrics | undefined): ReplyListeners {
+function listenersOf(
+  { log: logged }: Settings,
+  log: Log,
+  metrics: Metrics | undefined,
+): Pick<OrderServerOptions, 'onReply' | 'onFailure'> {
   if (logged === 'events') return { onReply: metrics?.count, onFailure: log.request };
   if (metrics === undefined) return { onReply: log.request };
   return {

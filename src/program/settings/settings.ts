@@ -1,7 +1,5 @@
 import * as v from 'valibot';
-import { BASE_PATH, BASE_PATH_EXPECTED } from '../../http/operations.js';
-import { isPublicUrl } from '../../http/route.js';
-import { isOrigin } from '../../server/cors.js';
+import { BASE_PATH, BASE_PATH_EXPECTED, DEFAULTS, isOrigin, isPublicUrl } from '../../check.js';
 import { isPostgresUrl, parseRedisUrl, type RedisAddress } from './urls.js';
 
 /** How a setting is written on the command line and in the environment. */
@@ -149,7 +147,7 @@ export const settingsSchema = v.object({
     '--base-path PATH',
     'STORE_ORDERS_BASE_PATH',
     'path before /store/orders, such as /v1',
-    v.optional(matchingText(BASE_PATH, BASE_PATH_EXPECTED), '/v1'),
+    v.optional(matchingText(BASE_PATH, BASE_PATH_EXPECTED), DEFAULTS.basePath),
   ),
   publicUrl: setting(
     '--public-url URL',
@@ -161,13 +159,13 @@ export const settingsSchema = v.object({
     '--trust-proxy N',
     'STORE_ORDERS_TRUST_PROXY',
     'number of trusted proxies in front of the server',
-    [0, 100, 0],
+    [0, 100, DEFAULTS.trustProxy],
   ),
   maxConnectionsPerAddress: countSetting(
     '--max-connections-per-address N',
     'STORE_ORDERS_MAX_CONNECTIONS_PER_ADDRESS',
     'most connections per client address; 0 for no limit; ignored with --trust-proxy',
-    [0, 1_000_000, 1_024],
+    [0, 1_000_000, DEFAULTS.maxConnectionsPerAddress],
   ),
   sample: setting(
     '--no-sample',
@@ -185,7 +183,7 @@ export const settingsSchema = v.object({
     '--address-per-minute N',
     'STORE_ORDERS_ADDRESS_PER_MINUTE',
     'requests per minute without a valid key, per client address',
-    [1, 1_000_000_000, 600],
+    [1, 1_000_000_000, DEFAULTS.addressPerMinute],
   ),
   log: setting(
     '--log WHAT',

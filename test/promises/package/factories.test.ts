@@ -45,6 +45,22 @@ const ADMISSION = [
   ['store: expected an object with the method list', { ...parts, store: { cancel: store.cancel } }],
   ['store: expected an object with the method cancel', { ...parts, store: { list: store.list } }],
 ] as const;
+const perform = () => ({ status: 204 });
+const PATHS = [
+  [
+    'paths\\["status"\\]: expected a path such as "/status", without a query',
+    { ...parts, paths: { status: { perform } } },
+  ],
+  ['paths\\["/a[?]b"\\]', { ...parts, paths: { '/a?b': { perform } } }],
+  ['paths\\["/a"\\].perform: missing', { ...parts, paths: { '/a': {} } }],
+  ['paths\\["/a"\\].perform: expected a function', { ...parts, paths: { '/a': { perform: 'ok' } } }],
+  ['paths\\["/a"\\].allow', { ...parts, paths: { '/a': { perform, allow: 'get' } } }],
+  ['paths\\["/a"\\].isAlwaysServed', { ...parts, paths: { '/a': { perform, isAlwaysServed: 1 } } }],
+  [
+    'paths\\["/v1/store/orders/7"\\]: this path is an operation of the service',
+    { ...parts, paths: { '/v1/store/orders/7': { perform } } },
+  ],
+] as const;
 const OPTIONS = 'options|basePath|limiter|store|authenticate|frobnicate';
 
 const FACTORIES: Readonly<Record<string, Row>> = {
@@ -59,7 +75,9 @@ const FACTORIES: Readonly<Record<string, Row>> = {
     ],
   },
   createMemoryOrderStore: { names: 'orders', accepts: [undefined] },
-  createOrderService: { names: OPTIONS, good: [parts], wrong: ADMISSION },
+  createOrderService: { names: OPTIONS, good: [parts], wrong: [...ADMISSION, ...PATHS] },
+  fixedPath: { names: 'type', wrong: [['content', 'text/plain', 7]] },
+  addressPerMinute: { names: 'quota', accepts: [7] },
   createPlan: { names: 'plan|plan.name', good: [plan] },
   forwardedAddress: { names: 'proxies', accepts: [7] },
   nodeHandler: {
@@ -113,6 +131,8 @@ const FACTORIES: Readonly<Record<string, Row>> = {
       ['corsOrigins', { ...parts, corsOrigins: 'https://shop.example' }],
       ['corsOrigins(?=: expected origins such as "https://shop.example", or "[*]"$)', { ...parts, corsOrigins: null }],
       ['backends: expected an object with a function for each backend', { ...parts, backends: 7 }],
+      ...PATHS,
+      ['paths\\["/docs"\\]: this path is one of the server.s own', { ...parts, paths: { '/docs': { perform } } }],
       ['backends.db', { ...parts, backends: { db: 'ok' } }],
     ],
   },
@@ -145,7 +165,16 @@ const FACTORIES: Readonly<Record<string, Row>> = {
 
 /** Exported functions that are not factories, because they create nothing from options. */
 const OTHERS = [
-  ...['cancelOutcome', 'createDateClock', 'parseOrderId', 'perDay', 'perMinute', 'principalOf'],
+  ...[
+    'addressKey',
+    'cancelOutcome',
+    'createDateClock',
+    'errorObject',
+    'parseOrderId',
+    'perDay',
+    'perMinute',
+    'principalOf',
+  ],
   ...['serializeOrder', 'shipOutcome'],
 ];
 

@@ -3,8 +3,8 @@ import files from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import { type TestContext, test } from 'node:test';
 import zlib from 'node:zlib';
+import { ERROR_CODES, errorObject } from 'store-orders';
 import { createOpenApiDocument } from 'store-orders/openapi';
-import { ERROR_CODES, errorObject } from '../../../dist/http/errors.js';
 import { pre } from '../../../dist/server/docs/markup.js';
 import { programIn } from '../../program/support/program.js';
 import { checkSnapshot } from '../../support/snapshot.js';
@@ -203,6 +203,6 @@ test('after a failure to read a file of the documentation, the next request read
   });
   const statuses: number[] = [];
   for (let i = 0; i < 3; i++) statuses.push((await fetch(`${origin}/docs/base.css`)).status);
-  assert.deepEqual(statuses, [500, 200, 200]);
+  assert.deepEqual(statuses, [503, 200, 200]);
   assert.equal(reads, 2);
 });

@@ -1,6 +1,12 @@
-import type { FrontDoor, OpenPath } from '../http/front-door.js';
-import { after } from '../http/host-call.js';
-import type { OrderService } from '../http/index.js';
+import { isOrigin } from '../../check.js';
+import type { MaybePromise } from '../../orders/index.js';
+import type { ClientAddress } from '../client-address.js';
+import type { FrontDoor, OpenPath } from '../front-door.js';
+import { after } from '../host-call.js';
+import { type Reply, withVary } from '../reply.js';
+import { type RequestHead, withRawHeaders } from '../request.js';
+
+type Respond = (head: RequestHead, clientAddress?: ClientAddress) => MaybePromise<Reply>;
 
 /** The header field that lists the fields which a page of another origin may read. */
 const EXPOSED = [
@@ -26,7 +32,6 @@ const PREFLIGHT: OpenPath = {
       'Access-Control-Max-Age',
       '7200',
     ],
-    body: undefined,
   }),
 };
 
@@ -37,29 +42,26 @@ const PREFLIGHT: OpenPath = {
  * read the header fields of each reply (Fetch Standard §3.2). A request from another origin gets
  * the usual response, but the browser hides it from the page.
  */
-export function withCors(service: OrderService, door: FrontDoor, origins: readonly string[]): OrderService {
+export function withCors(respond: Respond, serve: FrontDoor['serve'], origins: readonly string[]): Respond {
   const allowsAll = origins.includes('*');
 
   /** Returns the field that allows the origin, or `undefined` if it is not allowed or absent. */
   function allowedFields(origin: string | undefined): readonly string[] | undefined {
     if (origin === undefined || !(allowsAll || origins.includes(origin))) return undefined;
-    return ['Access-Control-Allow-Origin', allowsAll ? '*' : origin];
+    return ['Access-Control-Allow-Origin', allowsAll ? '*' : origin, ...EXPOSED];
   }
 
-  return {
-    ...service,
-    respond(head, clientAddress) {
-      const { method, rawHeaders } = head;
-      const allowed = allowedFields(fieldOf(rawHeaders, 'origin'));
-      const vary = allowsAll ? [] : ['Vary', 'Origin'];
-      const fields = allowed === undefined ? vary : [...allowed, ...vary, ...EXPOSED];
-      const isPreflight = method === 'OPTIONS' && fieldOf(rawHeaders, 'access-control-request-method') !== undefined;
-      const reply =
-        allowed !== undefined && isPreflight
-          ? door.serve(head, clientAddress, PREFLIGHT)
-          : service.respond(head, clientAddress);
-      return after(reply, (settled) => ({ ...settled, headers: [...settled.headers, ...fields] }));
-    },
+  function toPage({ headers, ...reply }: Reply, allowed: readonly string[] = []): Reply {
+    const varying = headers.includes('Vary') ? withVary(headers, 'Origin') : [...headers, 'Vary', 'Origin'];
+    return { ...reply, headers: [...(allowsAll ? headers : varying), ...allowed] };
+  }
+
+  return (head, clientAddress) => {
+    const allowed = allowedFields(fieldOf(head, 'origin'));
+    const isPreflight = head.method === 'OPTIONS' && fieldOf(head, 'access-control-request-method') !== undefined;
+    const isAllowed = allowed !== undefined && isPreflight;
+    const reply = isAllowed ? serve(head, clientAddress, PREFLIGHT) : respond(head, clientAddress);
+    return after(reply, (settled) => toPage(settled, allowed));
   };
 }
 
@@ -70,14 +72,10 @@ export function checkOrigins(origins: readonly string[]): void {
   }
 }
 
-function fieldOf(rawHeaders: readonly string[], name: string): string | undefined {
+function fieldOf(head: RequestHead, name: string): string | undefined {
+  const { rawHeaders } = withRawHeaders(head);
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     if (rawHeaders[i]?.toLowerCase() === name) return rawHeaders[i + 1];
   }
   return undefined;
-}
-
-/** Returns whether the text is `*`, or an origin exactly as browsers send it. */
-export function isOrigin(text: unknown): text is string {
-  return text === '*' || (typeof text === 'string' && URL.canParse(text) && new URL(text).origin === text);
 }

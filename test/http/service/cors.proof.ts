@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { type TestContext, test } from 'node:test';
-import { issueKey, startServer } from '../program/support/program.js';
-import { listenOnFreePort } from '../support/listen.js';
+import { issueKey, startServer } from '../../program/support/program.js';
+import { listenOnFreePort } from '../../support/listen.js';
 import { launch, withoutBrowser } from './docs/support/browser.js';
 import { DESKTOP } from './docs/support/opened-page.js';
 

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { createPlan, perMinute } from 'store-orders';
+import { fetchHandler } from 'store-orders/fetch';
 import { createOpenApiDocument } from 'store-orders/openapi';
 import type { OrderServerOptions } from 'store-orders/server';
-import { listen as listenWith } from './support/order-server.js';
+import { createTestService } from 'store-orders/testing';
+import { listen as listenWith } from '../../server/support/order-server.js';
 
 const SHOP = 'https://shop.example';
 
@@ -84,4 +86,17 @@ test('only pages from configured origins are allowed to read responses; by defau
       assert.deepEqual([status, headers.get('access-control-allow-origin')], [expected === '*' ? 204 : 401, expected]);
     }
   }
+});
+
+test('a service has CORS in every mount: also for header fields that are only in `headers`, with one Vary', async () => {
+  const { service } = createTestService({ orders: [{ id: 1 }], corsOrigins: [SHOP] });
+  const head = { method: 'GET', url: '/v1/store/orders', rawHeaders: [], headers: { origin: SHOP } };
+  const { headers } = await service.respond(head);
+  assert.equal(headers[headers.indexOf('Access-Control-Allow-Origin') + 1], SHOP);
+  const handle = fetchHandler(service);
+  const request = new Request('https://api.example/v1/store/orders', {
+    headers: { Authorization: 'Bearer test-1-key', Origin: SHOP },
+  });
+  const response = await handle(request);
+  assert.deepEqual([response.status, response.headers.get('vary')], [200, 'Origin, Accept-Encoding']);
 });
