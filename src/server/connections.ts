@@ -51,8 +51,8 @@ export function createConnections({ most, mostPerAddress, idleMs }: ConnectionLi
   }
 
   /** Closes a connection. Returns `false` if none gives way. */
-  function makeRoom(among: Iterable<Connection>): boolean {
-    const connection = firstToGiveWay(among);
+  function makeRoom(among: Iterable<Connection>, count: number): boolean {
+    const connection = firstToGiveWay(among, count);
     if (connection === undefined) return false;
     // Other connections could arrive before the close event, so this one must not be counted.
     forget(connection);
@@ -92,7 +92,8 @@ export function createConnections({ most, mostPerAddress, idleMs }: ConnectionLi
       const address = addressKey(socket.remoteAddress);
       const neighbours = byAddress.get(address) ?? new Set();
       const hasRoom =
-        (neighbours.size < mostPerAddress || makeRoom(neighbours)) && (open.size < most || makeRoom(open.values()));
+        (neighbours.size < mostPerAddress || makeRoom(neighbours, neighbours.size)) &&
+        (open.size < most || makeRoom(open.values(), open.size));
       if (!hasRoom) {
         socket.destroy();
         return;

@@ -13,39 +13,72 @@ export interface Use {
   readonly usedAt: number;
 }
 
+/** The connections of a key. */
+interface Holding<C> {
+  count: number;
+  /** The longest unused that is idle. */
+  idle?: C;
+  /** How many are sending a response, and the one that began first. */
+  sending: number;
+  slowest?: C;
+}
+
 /**
- * Returns the connection that gives way to a new one. The connections are in the order in which they
- * were opened.
+ * Returns the connection that gives way to a new one, of all that could. They are in the order in
+ * which they were opened.
  *
- * 1. The oldest without a holder. It has sent no request, has no valid key, or its key was refused.
- *    Until it sends a request, nothing tells a customer from a flood. No other order gives each
- *    newcomer as much time for its first request: the limit divided by the rate of new connections.
+ * 1. The oldest without a holder, if a quarter has none. It has sent no request, has no valid key, or
+ *    its key was refused. Until it sends a request, nothing tells a customer from a flood. No other
+ *    order gives each newcomer as much time for its first request: their number divided by the rate
+ *    of new connections. Without the quarter, each newcomer would take the place of the one before.
  * 2. The longest unused idle connection of the key that has the most.
+ * 3. The connection that has been sending a response for longest, of the key that sends the most at
+ *    once. It cuts a list, so a key that sends only one keeps it.
+ * 4. The oldest without a holder.
  *
- * A connection never gives way while its request waits for a reply. Returns `undefined` if all wait.
+ * A connection never gives way while its request waits for a reply. Returns `undefined` if none does.
  */
-export function firstToGiveWay<C extends Use>(connections: Iterable<C>): C | undefined {
-  const holdings = new Map<string, { count: number; idle?: C }>();
+export function firstToGiveWay<C extends Use>(connections: Iterable<C>, count: number): C | undefined {
+  const holdings = new Map<string, Holding<C>>();
+  let stranger: C | undefined;
+  let strangers = 0;
   for (const connection of connections) {
-    const { socket, replied, holder, usedAt } = connection;
+    const { socket, replied, holder } = connection;
     const response = responseInProgress(socket);
+    const isWaiting = response !== undefined && response.req !== replied;
     if (holder === undefined) {
-      // Strangers could hold a response for long by not reading it, so it does not protect them.
-      if (response === undefined || response.req === replied) return connection;
+      strangers++;
+      // A stranger could hold a response for long by not reading it, so it protects no stranger.
+      if (!isWaiting) stranger ??= connection;
+      if (stranger !== undefined && strangers >= Math.floor(count / 4)) return stranger;
       continue;
     }
-    const holding = holdings.get(holder) ?? { count: 0 };
+    const holding = holdings.get(holder) ?? { count: 0, sending: 0 };
     holdings.set(holder, holding);
     holding.count++;
-    if (response === undefined && usedAt < (holding.idle?.usedAt ?? Number.POSITIVE_INFINITY))
-      holding.idle = connection;
+    if (response === undefined) holding.idle = longerUnused(connection, holding.idle);
+    else if (!isWaiting) {
+      holding.sending++;
+      holding.slowest = longerUnused(connection, holding.slowest);
+    }
   }
+  const idle = largest(holdings.values(), (holding) => (holding.idle === undefined ? 0 : holding.count))?.idle;
+  return idle ?? largest(holdings.values(), ({ sending }) => sending - 1)?.slowest ?? stranger;
+}
+
+function longerUnused<C extends Use>(one: C, other: C = one): C {
+  return one.usedAt < other.usedAt ? one : other;
+}
+
+/** Returns the value of the largest size, or `undefined` if no size is above 0. */
+function largest<T>(values: Iterable<T>, sizeOf: (value: T) => number): T | undefined {
   let most = 0;
-  let first: C | undefined;
-  for (const { count, idle } of holdings.values()) {
-    if (idle === undefined || count <= most) continue;
-    most = count;
-    first = idle;
+  let found: T | undefined;
+  for (const value of values) {
+    const size = sizeOf(value);
+    if (size <= most) continue;
+    most = size;
+    found = value;
   }
-  return first;
+  return found;
 }

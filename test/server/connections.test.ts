@@ -5,7 +5,7 @@ import { mock, test } from 'node:test';
 import { createPlan, PLANS, perMinute } from 'store-orders';
 import { createDeferred, until } from '../support/until.js';
 
-import { connectFrom, KEYED, KEYLESS } from './support/client.js';
+import { type Client, connectFrom, KEYED, KEYLESS } from './support/client.js';
 import { listen } from './support/order-server.js';
 
 const US = { id: 'us', plan: PLANS.business };
@@ -58,6 +58,40 @@ test('if all connections have admitted keys, the longest unused of the key that 
   const newcomer = await clientOf('new');
   await until(() => second.isClosed());
   for (const client of [...few, first, third, newcomer]) assert.equal(await client.ask(), '200');
+});
+
+test('a quarter of the connections is left to newcomers, also beside keys that hold all others', async (t) => {
+  const { port } = await listen(t, { maxConnectionsPerAddress: 8 });
+  const customers = await Promise.all(Array.from({ length: 8 }, () => connectFrom(port)));
+  for (const customer of customers) assert.equal(await customer.ask(KEYED), '200');
+  const [first, second, third] = [await connectFrom(port), await connectFrom(port), await connectFrom(port)];
+  await until(() => first.isClosed());
+  for (const newcomer of [second, third]) assert.equal(await newcomer.ask(KEYED), '200');
+  assert.deepEqual(
+    customers.map((customer) => customer.isClosed()),
+    customers.map((_, index) => index < 2),
+  );
+});
+
+test('of lists that are being sent, the longest of the key that has the most gives way, but not its only one', async (t) => {
+  const authenticate = (apiKey: string) => ({ id: apiKey, plan: PLANS.business });
+  const responses: ServerResponse[] = [];
+  const { port } = await listen(t, { maxConnectionsPerAddress: 4, authenticate }, (server) => {
+    let opened = 0;
+    server.on('connection', (socket) => opened++ < 4 && Object.assign(socket, { _write() {}, _writev() {} }));
+    server.on('request', (_, response) => responses.push(response));
+  });
+  const readers: Client[] = [];
+  for (const key of ['few', 'many', 'many', 'other']) {
+    const reader = await connectFrom(port);
+    reader.socket.write(KEYED.replace('ours', key));
+    readers.push(reader);
+    await until(() => responses[readers.length - 1]?.writableEnded === true);
+  }
+  const newcomers = [await connectFrom(port), await connectFrom(port)];
+  assert.equal(await newcomers[1]?.ask(KEYED), '200');
+  const areClosed = [...readers, ...newcomers].map((client) => client.isClosed());
+  assert.deepEqual(areClosed, [false, true, false, false, true, false]);
 });
 
 test('a connection whose request waits for a reply never gives way, whatever its earlier replies were', async (t) => {

@@ -4,7 +4,7 @@ import { createApiKey } from '../../../../dist/program/keys/api-key.js';
 // Attacks a server on this machine for some seconds, from many addresses of the loopback interface.
 // Then prints its figures as one JSON object, and exits.
 
-const [attack = '', port = '', seconds = '', count = '', from = ''] = process.argv.slice(2);
+const [attack = '', port = '', seconds = '', count = '', from = '', ...keys] = process.argv.slice(2);
 const endMs = performance.now() + Number(seconds) * 1_000;
 const figures = { opened: 0, closed: 0, requests: 0 };
 
@@ -64,6 +64,11 @@ const ATTACKS: Readonly<Record<string, (socket: Socket, index: number) => void>>
   'line breaks': (socket) => {
     send(socket.resume(), ORDERS, 1);
     every(socket, 1_000, () => socket.write('\r\n'));
+  },
+  'valid keys': (socket, index) => {
+    const fields = `Authorization: Bearer ${keys[index % keys.length]}\r\n`;
+    socket.resume().write(request(ORDERS, fields));
+    every(socket, 2_000, () => socket.write(request(ORDERS, fields)));
   },
   'forty at a time': (socket) => send(socket.resume(), ORDERS, 40),
 };

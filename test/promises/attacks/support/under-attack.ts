@@ -18,8 +18,9 @@ export async function attack(
   seconds: number,
   connections: number,
   from: string,
+  keys: readonly string[] = [],
 ): Promise<object> {
-  const parameters = ['--import', 'tsx', ATTACKER, kind, url.port, `${seconds}`, `${connections}`, from];
+  const parameters = ['--import', 'tsx', ATTACKER, kind, url.port, `${seconds}`, `${connections}`, from, ...keys];
   const child = spawn(process.execPath, parameters, { stdio: ['ignore', 'pipe', 'inherit'] });
   // A real attacker has its own machine. Here, a low priority keeps the attack from slowing the
   // customers down.
