@@ -47,13 +47,13 @@ export async function startRedis(options: readonly string[] = [], atPort?: numbe
  * Starts a Redis cluster of three masters, each with a third of the hash slots. Resolves when every
  * master knows the slots of all three.
  */
-export async function startRedisCluster(): Promise<RedisServer[]> {
+export async function startRedisCluster(options: readonly string[] = []): Promise<RedisServer[]> {
   const servers: RedisServer[] = [];
   const ports: number[] = [];
   for (let index = 0; index < 3; index++) {
     const bus = await freePort();
     ports.push(bus);
-    servers.push(await startRedis(['--cluster-enabled', 'yes', '--cluster-port', `${bus}`]));
+    servers.push(await startRedis(['--cluster-enabled', 'yes', '--cluster-port', `${bus}`, ...options]));
   }
   for (const [index, { client }] of servers.entries()) {
     const [from, to] = [Math.ceil((16_384 * index) / 3), Math.ceil((16_384 * (index + 1)) / 3) - 1];

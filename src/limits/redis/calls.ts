@@ -63,7 +63,7 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
 
   /** Runs the script. Not `async`, because more promises would slow down every decision. */
   function runScript(
-    mode: 'take' | 'peek' | 'ban' | 'unban',
+    mode: 'take' | 'peek' | 'ban' | 'unban' | 'probe',
     key: string,
     cost: number,
     plan: PlanParameters,
@@ -86,20 +86,25 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
     return { nowMs, utcOffsetMs: clock.utcOffsetMs(nowMs) };
   }
 
+  function decide(mode: 'take' | 'peek', key: string, plan: Plan, cost: number): Promise<ServerDecision> {
+    const instant = instantNow();
+    return runScript(mode, key, cost, parametersOf(plan), instant).then((reply) =>
+      serverDecisionOf({ key, plan, cost }, reply, instant?.utcOffsetMs ?? 0),
+    );
+  }
+
   return {
-    decide(mode: 'take' | 'peek', key: string, plan: Plan, cost: number): Promise<ServerDecision> {
-      const instant = instantNow();
-      return runScript(mode, key, cost, parametersOf(plan), instant).then((reply) =>
-        serverDecisionOf({ key, plan, cost }, reply, instant?.utcOffsetMs ?? 0),
-      );
-    },
+    take: (key: string, plan: Plan, cost: number) => decide('take', key, plan, cost),
+    peek: (key: string, plan: Plan, cost: number) => decide('peek', key, plan, cost),
+    ban: (key: string, ms: number) => runScript('ban', key, ms, NO_PLAN),
+    unban: (key: string) => runScript('unban', key, 0, NO_PLAN),
+    reset: (key: string) => call(recordNameOf(key), 'DEL', recordNameOf(key)),
 
-    ban: (key: string, ms: number): Promise<unknown> => runScript('ban', key, ms, NO_PLAN),
-    unban: (key: string): Promise<unknown> => runScript('unban', key, 0, NO_PLAN),
-    reset: (key: string): Promise<unknown> => call(recordNameOf(key), 'DEL', recordNameOf(key)),
-
-    /** Resolves if the server that stores this key can write. Changes nothing. */
-    probe: (key: string): Promise<unknown> => call(recordNameOf(key), 'SETRANGE', recordNameOf(key), '0', ''),
+    /**
+     * Resolves if the server that stores this key can read and write. Changes nothing. It sends the
+     * commands that decisions send, because a user of the server may have the right to no others.
+     */
+    probe: (key: string) => runScript('probe', key, 0, NO_PLAN),
   };
 }
 

@@ -1,47 +1,93 @@
 import { AsyncResource } from 'node:async_hooks';
+import { messageOf } from '../../message-of.js';
 
 export interface CircuitBreakerOptions {
   /** Milliseconds after which a call without a reply counts as failed. */
   readonly deadlineMs: number;
   /** Resolves if the server that stores the key works again. */
   readonly probe: (key: string) => Promise<unknown>;
-  /** Called with the outage when the circuit opens, and with no argument when it closes. */
-  readonly onChange: (outage?: Outage) => void;
+  /** Called with the reason when an outage begins, and for each new reason; with `undefined` when it ends. */
+  readonly onChange: (outage: Outage | undefined) => void;
 }
 
-/** The failed call that opened the circuit. In a cluster, the server of its key is the one to probe. */
+/** While it lasts, calls about some keys or all keys are stopped. */
 export interface Outage {
-  readonly key: string;
   readonly error: unknown;
+}
+
+/** The failures of calls about one key since the last reply. */
+interface Failures {
+  readonly count: number;
+  /** How many calls, about any key, had been sent when the last of them was noticed. */
+  readonly sentBefore: number;
+  /** When the next probe about this key is due. */
+  readonly probeAtMs: number;
 }
 
 const FAILURES_IN_A_ROW = 3;
 const PROBE_EVERY_MS = 1_000;
+/** Keeps reasons that differ each time, such as a port, from being reported forever. */
+const MOST_REASONS = 10;
 
 /**
- * Limits how long calls wait for a server, and stops calls to a failing one. The circuit opens
- * after three failures in a row. A failure counts only if its call was sent after the previous
- * failure was noticed, because one pause of the server makes all calls in flight late. What is done
- * for all calls runs in the context in which the circuit breaker was created.
+ * Limits how long calls wait for a server, and stops calls to a failing one, or to the failing part
+ * of a cluster, which only shows in the keys whose calls fail. An outage begins after three failures
+ * in a row of one key, or of three keys without a reply about any key in between. During an outage,
+ * the first failure stops the calls about its key. Three failing keys without a reply stop the
+ * calls about all keys, until there is a reply about any. The outage ends when each key that failed
+ * has had a reply.
+ *
+ * A failure counts only if its call was sent after the previous failure was noticed, because one
+ * pause of the server makes all calls in flight late. What is done for all calls runs in the context
+ * in which the circuit breaker was created.
  */
 export function createCircuitBreaker({ deadlineMs, ...options }: CircuitBreakerOptions) {
   const probe = AsyncResource.bind(options.probe);
   const onChange = AsyncResource.bind(options.onChange);
   let sent = 0;
-  /** How many calls had been sent when the last failure was noticed. */
-  let sentBefore = 0;
-  let failures = 0;
+  /** The keys whose last call has failed. Their number is limited by the keys that were issued. */
+  const failing = new Map<string, Failures>();
+  /** The keys that have failed since the last reply about any key. */
+  const silent = new Set<string>();
+  let silentBefore = 0;
+  let areAllStopped = false;
   let outage: Outage | undefined;
+  const reasons = new Set<string>();
   let probeAtMs = 0;
 
-  function noteFailure(call: number, failure: Outage): void {
-    if (outage !== undefined || call <= sentBefore) return;
-    sentBefore = sent;
-    failures++;
-    if (failures < FAILURES_IN_A_ROW) return;
-    outage = failure;
-    probeAtMs = performance.now() + PROBE_EVERY_MS;
-    onChange(failure);
+  function noteFailure(call: number, key: string, error: unknown): void {
+    const nextProbeMs = performance.now() + PROBE_EVERY_MS;
+    if (failing.size === 0) probeAtMs = nextProbeMs;
+    const { count, sentBefore } = failing.get(key) ?? { count: 0, sentBefore: 0 };
+    if (call <= sentBefore) return;
+    // As the last of the map, the key is the last to be probed for others.
+    failing.delete(key);
+    failing.set(key, { count: count + 1, sentBefore: sent, probeAtMs: nextProbeMs });
+    if (call > silentBefore && !silent.has(key)) {
+      silent.add(key);
+      silentBefore = sent;
+    }
+    if (silent.size >= FAILURES_IN_A_ROW) areAllStopped = true;
+    if (outage !== undefined || areAllStopped || count + 1 >= FAILURES_IN_A_ROW) noteReason(error);
+  }
+
+  function noteReason(error: unknown): void {
+    const reason = messageOf(error);
+    if (reasons.has(reason) || reasons.size >= MOST_REASONS) return;
+    reasons.add(reason);
+    outage = { error };
+    onChange(outage);
+  }
+
+  function noteReply(key: string): void {
+    if (failing.size === 0) return;
+    failing.delete(key);
+    silent.clear();
+    areAllStopped = false;
+    if (failing.size > 0 || outage === undefined) return;
+    outage = undefined;
+    reasons.clear();
+    onChange(undefined);
   }
 
   /**
@@ -61,27 +107,49 @@ export function createCircuitBreaker({ deadlineMs, ...options }: CircuitBreakerO
         clearTimeout(timer);
         reject(error);
         // This comes last, so that the request is decided even if `onChange` throws.
-        noteFailure(call, { key, error });
+        noteFailure(call, key, error);
       }
 
       reply.then((value) => {
         if (isOver) return;
         isOver = true;
         clearTimeout(timer);
-        failures = 0;
         resolve(value);
+        noteReply(key);
       }, fail);
     });
   }
 
-  async function probeServer(key: string): Promise<void> {
+  /** Probes about a key, and then about the others that have failed, until a probe fails. */
+  async function probeAll(first: string): Promise<void> {
     probeAtMs = Number.POSITIVE_INFINITY;
     try {
-      await watch(key, probe(key));
-      outage = undefined;
-      onChange();
+      for (let key: string | undefined = first; key !== undefined; [key] = failing.keys()) await probeOne(key);
     } catch {
       probeAtMs = performance.now() + PROBE_EVERY_MS;
+    }
+  }
+
+  function probeOne(key: string): Promise<unknown> {
+    const failures = failing.get(key);
+    if (failures !== undefined) failing.set(key, { ...failures, probeAtMs: Number.POSITIVE_INFINITY });
+    return watch(key, probe(key));
+  }
+
+  /**
+   * Starts the probe that is due. While the calls about a key are stopped, each second a request for
+   * it starts a probe about it. Besides, each second any request starts a probe about the key that
+   * failed first, or, if all calls are stopped, about the key of the request.
+   */
+  function probeIfDue(key: string | undefined): void {
+    const nowMs = performance.now();
+    const isDue = (one: string) => nowMs >= (failing.get(one)?.probeAtMs ?? 0);
+    const [oldest] = failing.keys();
+    const next = areAllStopped ? (key ?? oldest) : oldest;
+    if (key !== undefined && failing.has(key) && outage !== undefined && !areAllStopped && isDue(key)) {
+      probeOne(key).catch(() => {});
+    } else if (next !== undefined && nowMs >= probeAtMs && isDue(next)) {
+      void probeAll(next);
     }
   }
 
@@ -89,12 +157,13 @@ export function createCircuitBreaker({ deadlineMs, ...options }: CircuitBreakerO
     watch,
 
     /**
-     * Returns `undefined` if the server can be called. Otherwise returns the outage, and starts a
-     * probe at most once a second.
+     * Returns `undefined` if the server can be called about `key`. Otherwise returns the outage.
+     * Without a key, returns the outage that stops any calls. May start a probe.
      */
-    outage(): Outage | undefined {
-      if (outage !== undefined && performance.now() >= probeAtMs) void probeServer(outage.key);
-      return outage;
+    outage(key?: string): Outage | undefined {
+      if (failing.size === 0) return undefined;
+      probeIfDue(key);
+      return key === undefined || areAllStopped || failing.has(key) ? outage : undefined;
     },
   };
 }

@@ -1,13 +1,25 @@
 import { checkFields, checkFunction, checkOneOf, checkWholeNumber } from '../../check.js';
+import { NO_STRIKES, withBan } from '../ban.js';
 import type { Clock } from '../clock.js';
 import { checkCost, type Decision, type RateLimiter } from '../limiter.js';
 import { createStatefulLimiter } from '../memory/limiter.js';
 import { checkPlan, type Plan } from '../plan.js';
-import { createRedisCalls, type SendCommand } from './calls.js';
-import { type LimiterMode, withFallback } from './fallback.js';
-import { createSharedLimiter } from './shared-limiter.js';
+import { decide } from '../rule.js';
+import { createRedisCalls, type SendCommand, type ServerDecision } from './calls.js';
+import { createCircuitBreaker } from './circuit-breaker.js';
+import { createRefusals } from './refusals.js';
 
-export type { LimiterMode, SendCommand };
+export type { SendCommand };
+
+/**
+ * How requests with a key are decided. `shared`: the server decides for all processes. The others
+ * apply to the keys whose calls fail, which in a cluster can be those of one shard. `local`: this
+ * process applies the plan's quotas to the requests that it receives itself. `open`: no key is
+ * counted, and none is refused, unless `ban` banned it here while the server failed. `closed`: no key
+ * is decided, and its client receives a 503. In every mode, this process counts requests without a
+ * valid key by their address.
+ */
+export type LimiterMode = 'shared' | 'local' | 'open' | 'closed';
 
 /**
  * A {@link RateLimiter} that keeps the counts of all keys in a Redis or Valkey server, which many
@@ -38,8 +50,8 @@ export interface RedisLimiter extends RateLimiter {
    */
   unban(key: string): Promise<void>;
   /**
-   * `shared`, or the value of `onBackendError` while the server fails. Reading it may start a probe
-   * that finds out whether the server works again.
+   * `shared`, or the value of `onBackendError` while the server, or a part of a cluster, fails.
+   * Reading it may start a probe that finds out whether the server works again.
    */
   readonly mode: LimiterMode;
 }
@@ -71,7 +83,10 @@ export interface RedisLimiterOptions {
    * ban. At most 1,000, which is the default. With 0, the server decides on every request.
    */
   readonly refusalCacheMs?: number | undefined;
-  /** Called when the mode changes. In an outage, `error` is the failure of the server. */
+  /**
+   * Called when the mode changes, and when an outage goes on for another reason. In an outage,
+   * `error` is the failure of the server.
+   */
   readonly onMode?: ((mode: LimiterMode, error?: unknown) => void) | undefined;
   /**
    * How many addresses can have a bucket of their own at a time. Further addresses share one
@@ -111,30 +126,104 @@ export function createRedisLimiter(options: RedisLimiterOptions): RedisLimiter {
   checkWholeNumber('deadlineMs', deadlineMs, 1, 60_000);
   checkWholeNumber('refusalCacheMs', refusalCacheMs, 0, 1_000);
   checkFunction('onMode', onMode);
-  const local = createStatefulLimiter({ clock, maxAddresses });
+  const calls = createRedisCalls(send, prefix, clock);
   const localMs = clock === undefined ? () => performance.now() : () => clock.nowMs();
-  const shared = createSharedLimiter(createRedisCalls(send, prefix, clock), localMs, refusalCacheMs);
-  const limiter = withFallback(shared, { local, onBackendError, deadlineMs, onMode });
+  const refusals = createRefusals(localMs, refusalCacheMs);
+  const breaker = createCircuitBreaker({
+    deadlineMs,
+    probe: calls.probe,
+    onChange: (outage) => (outage === undefined ? onMode('shared') : onMode(onBackendError, outage.error)),
+  });
+  /** Decides while the server fails. It keeps its counts for the life of the process. */
+  const local = createStatefulLimiter({ clock, maxAddresses });
 
-  function decide(method: 'take' | 'peek', key: string, plan: Plan, cost: number): Decision | Promise<Decision> {
+  const taking = {
+    askServer: calls.take,
+    decideHere: local.take,
+    repeat: refusals.repeat,
+    note: refusals.note,
+  };
+  const peeking: typeof taking = {
+    askServer: calls.peek,
+    decideHere: local.peek,
+    repeat: () => undefined,
+    note: () => {},
+  };
+
+  function decideRequest(way: typeof taking, key: string, plan: Plan, cost: number): Decision | Promise<Decision> {
     if (typeof key !== 'string') throw new TypeError('key: expected a string');
     const checked = checkPlan(plan);
     checkCost(cost, checked);
-    if (checked.partition === 'address') return local[method](key, checked, cost);
-    return limiter.decide(method, key, checked, cost);
+    if (checked.partition === 'address') return way.decideHere(key, checked, cost);
+    const outage = breaker.outage(key);
+    if (outage !== undefined) return decideAlone(way, key, checked, cost, outage.error);
+    if (isBannedHere(key)) return local.peek(key, checked, cost);
+    return way.repeat(key, checked, cost) ?? decideShared(way, key, checked, cost);
   }
 
+  function decideShared(way: typeof taking, key: string, plan: Plan, cost: number): Promise<Decision> {
+    const sentMs = localMs();
+    const noted = (decided: ServerDecision) => {
+      way.note(decided, sentMs);
+      return decided.decision;
+    };
+    const reply = breaker.watch(key, way.askServer(key, plan, cost));
+    return reply.then(noted, (error) => decideAlone(way, key, plan, cost, error));
+  }
+
+  /** Decides on a request that the server does not decide, because of `error`. */
+  function decideAlone(way: typeof taking, key: string, plan: Plan, cost: number, error: unknown): Decision {
+    if (onBackendError === 'closed') throw new Error('the request cannot be counted', { cause: error });
+    if (onBackendError === 'open') return local.peek(key, plan, cost);
+    const banLeftMs = refusals.banLeftMs(key);
+    if (banLeftMs === 0 || isBannedHere(key)) return way.decideHere(key, plan, cost);
+    const nowMs = local.clock.nowMs();
+    const buckets = local.inspect(key)?.buckets ?? [];
+    const state = { buckets, ban: withBan(NO_STRIKES, banLeftMs, nowMs) };
+    return decide(key, state, plan, cost, { nowMs, utcOffsetMs: local.clock.utcOffsetMs(nowMs) }).decision;
+  }
+
+  /** Returns whether a ban that began in this process ends later than the ban of the server. */
+  function isBannedHere(key: string): boolean {
+    const leftMs = (local.inspect(key)?.ban?.banEndMs ?? 0) - local.clock.nowMs();
+    return leftMs > 0 && leftMs > refusals.banLeftMs(key);
+  }
+
+  /**
+   * Sends a change of a key. The refusal is forgotten after the call, because a reply that arrives
+   * during the call could bring it back.
+   */
+  const change = (key: string, reply: Promise<unknown>) =>
+    breaker.watch(key, reply).finally(() => refusals.forget(key));
+
   return {
-    take: (key, plan, cost = 1) => decide('take', key, plan, cost),
-    peek: (key, plan, cost = 1) => decide('peek', key, plan, cost),
+    take: (key, plan, cost = 1) => decideRequest(taking, key, plan, cost),
+    peek: (key, plan, cost = 1) => decideRequest(peeking, key, plan, cost),
+
     async ban(key, ms) {
       checkWholeNumber('ms', ms, 1);
-      await limiter.ban(key, ms);
+      try {
+        await breaker.watch(key, calls.ban(key, ms));
+        refusals.noteBan(key, ms);
+      } catch (error) {
+        // A ban of the server that ends later still holds.
+        local.ban(key, ms);
+        throw error;
+      }
     },
-    reset: limiter.reset,
-    unban: limiter.unban,
+
+    async reset(key) {
+      local.reset(key);
+      await change(key, calls.reset(key));
+    },
+
+    async unban(key) {
+      local.unban(key);
+      await change(key, calls.unban(key));
+    },
+
     get mode() {
-      return limiter.mode();
+      return breaker.outage() === undefined ? 'shared' : onBackendError;
     },
   };
 }

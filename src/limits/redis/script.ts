@@ -39,7 +39,7 @@ end
 
 /** Lua that sets `passes` (whether the request is allowed) and `ban` (the next ban state). */
 const SETTLE_BAN = /* lua */ `
-local isTake = mode == 'take' or mode == 'peek'
+local isTake = mode ~= 'ban' and mode ~= 'unban'
 local passes, ban = isTake and not isOver, record[1] or false
 if ban or not passes then
   local policy = cjson.decode(ARGV[2])
@@ -131,19 +131,22 @@ for place = 2, #record, 3 do
 end
 `;
 
-/** Lua that stores the next record. It expires when its buckets are full and its bans forgotten. */
+/**
+ * Lua that stores the next record. It expires when its buckets are full and its bans forgotten. A
+ * probe also writes a record that is not needed, and removes it.
+ */
 const WRITE_RECORD = /* lua */ `
 if mode == 'peek' then return reply end
-if last == 1 and not ban or expiresAt <= now and not clock then
-  if stored then redis.call('DEL', key) end
-  return reply
+local isNeeded = (last > 1 or ban) and (expiresAt > now or clock)
+if isNeeded or mode == 'probe' then
+  local value = cmsgpack.pack(changed)
+  if clock then
+    redis.call('SET', key, value)
+  else
+    redis.call('PSETEX', key, string.format('%d', math.max(1, expiresAt - now)), value)
+  end
 end
-local value = cmsgpack.pack(changed)
-if clock then
-  redis.call('SET', key, value)
-else
-  redis.call('PSETEX', key, string.format('%d', expiresAt - now), value)
-end
+if not isNeeded and (stored or mode == 'probe') then redis.call('DEL', key) end
 return reply
 `;
 
@@ -158,7 +161,7 @@ return reply
  * |          | `interval`, `utc` or `continuous`                                                    |
  * | ARGV[2]  | JSON: the ban policy, or false                                                       |
  * | ARGV[3]  | the cost of the request; with `ban`, the length of the ban. Default: 1               |
- * | ARGV[4]  | `take` (the default), `peek`, `ban` or `unban`                                       |
+ * | ARGV[4]  | `take` (the default), `peek`, `ban`, `unban` or `probe`                              |
  * | ARGV[5]  | the time and the offset to UTC. Default: the server's clock                          |
  *
  * The arguments are few and short, because each costs the server and the client about 0.3 µs.

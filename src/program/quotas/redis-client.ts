@@ -32,7 +32,8 @@ export async function connectRedis(address: RedisAddress): Promise<RedisConnecti
     });
     setTimeout(resolve, CONNECT_MS).unref();
   });
-  const isConnected = () => client.status === 'ready';
+  let isWrong = false;
+  const isConnected = () => client.status === 'ready' && !isWrong;
 
   return {
     async send(command) {
@@ -44,6 +45,7 @@ export async function connectRedis(address: RedisAddress): Promise<RedisConnecti
         if (replyCode(error) !== 'MOVED') throw error;
         // This server is one node of a cluster, and is not used at all. If it counted its own part
         // of the keys, the wrong setting would hardly be noticed.
+        isWrong = true;
         client.disconnect();
         failure = new Error(ONE_OF_A_CLUSTER);
         throw failure;

@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createPlan, perDay } from 'store-orders/limiter';
-import { createRedisLimiter } from 'store-orders/redis';
+import { createRedisLimiter, type RedisLimiter } from 'store-orders/redis';
 import { connectRedis } from '../../../dist/program/quotas/redis-client.js';
 import { certificate } from '../../http/mounts/support/certificate.js';
 import { freePort, listenOnFreePort } from '../../support/listen.js';
 import { type RedisServer, skip, startRedis, startRedisCluster } from '../../support/redis-server.js';
+import { root } from '../../support/root.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { until } from '../../support/until.js';
 import { issueKey, programIn, type RunningServer, remaining, startServer } from '../support/program.js';
@@ -205,6 +206,100 @@ test('when all nodes of a cluster stop under load, no request waits for the dead
   assert.equal(limiter.mode, 'shared');
   assert.deepEqual(new Set(left), new Set([1_000_000]));
 });
+
+test('a user of Redis needs only the rights that the README lists, also after a pause of the server; the log says that rights are missing', {
+  skip,
+}, async (t) => {
+  const text = readFileSync(join(root, 'src/program/README.md'), 'utf8');
+  const rights = /`(~store-orders:\S+ [^`]+)`/.exec(text)?.[1]?.split(' ') ?? [];
+  const port = await freePort();
+  const server = await startServer(t, { env: { REDIS_URL: `redis://shop:${ENCODED}@${HOST}:${port}` } });
+  const { client, child } = await redisFor(t, [], port);
+  await client.acl('SETUSER', 'shop', 'on', `>${PASSWORD}`, '+info', '+evalsha', '~store-orders:*');
+  const reasons = () => server.log().map(({ error }) => String(error));
+  await until(async () => (await quotasOf(server)) === 'degraded' && /no permissions/.test(reasons().join()));
+
+  await client.acl('SETUSER', 'shop', 'reset', 'on', `>${PASSWORD}`, ...rights);
+  await client.acl('LOG', 'RESET');
+  await until(async () => (await quotasOf(server)) === 'ok');
+  const { key, id } = await issueKey(server.cwd, 'enterprise', '--per-day', '2');
+  const statuses = async () => {
+    const replies = [];
+    for (let n = 0; n < 3; n++) replies.push((await server.get(key)).status);
+    return replies;
+  };
+  assert.deepEqual(await statuses(), [200, 200, 429]);
+  const admin = programIn({ cwd: server.cwd, env: { REDIS_URL: `redis://shop:${ENCODED}@${HOST}:${port}` } });
+  for (const command of [`ban set ${id} --for 1h`, `ban lift ${id}`, `quota reset ${id}`]) await admin.output(command);
+  child.kill('SIGSTOP');
+  await until(async () => {
+    await server.get(key);
+    return (await quotasOf(server)) === 'degraded';
+  });
+  child.kill('SIGCONT');
+  await until(async () => (await quotasOf(server)) === 'ok');
+  assert.deepEqual(await client.acl('LOG'), []);
+});
+
+for (const signal of ['SIGSTOP', 'SIGKILL'] as const) {
+  test(`after ${signal} for one shard of a cluster, its keys are decided at once by each process, the others are still shared, and a server says so`, {
+    skip,
+  }, async (t) => {
+    const cluster = await startRedisCluster(['--cluster-require-full-coverage', 'no']);
+    t.after(() => Promise.all(cluster.map((node) => node.stop())));
+    const nodes = cluster.map(({ port }) => ({ host: HOST, port }));
+    const limiters: RedisLimiter[] = [];
+    for (let n = 0; n < 2; n++) {
+      const redis = await connectRedis({ nodes, db: 0, tls: false, name: 'cluster' });
+      t.after(redis.close);
+      limiters.push(createRedisLimiter({ send: redis.send, refusalCacheMs: 0 }));
+    }
+    const server = await startServer(
+      t,
+      {},
+      '--redis-url',
+      nodes.map(({ port }) => `redis://${HOST}:${port}`).join(','),
+    );
+    const keys = Array.from({ length: 30 }, (_, n) => `customer-${n}`);
+    const plan = createPlan({ name: 'plenty', policies: [perDay(1_000_000)], ban: false });
+    /** For each key, whether it was decided without waiting, and what remains. */
+    const takeAll = (limiter = limiters[0] ?? assert.fail()) =>
+      Promise.all(
+        keys.map(async (key) => {
+          const decision = limiter.take(key, plan);
+          return { isAlone: !(decision instanceof Promise), left: (await decision).inForce.remaining };
+        }),
+      );
+    for (const limiter of limiters) await takeAll(limiter);
+    cluster[0]?.child.kill(signal);
+    await until(async () => {
+      const rounds = await Promise.all(limiters.map(takeAll));
+      return rounds.every((round) => round.some(({ isAlone }) => isAlone) && round.some(({ isAlone }) => !isAlone));
+    });
+    await until(async () => {
+      // One of three keys belongs to the dead shard.
+      const { key } = await issueKey(server.cwd, 'pro');
+      for (let n = 0; n < 3; n++) await server.get(key);
+      return (await quotasOf(server)) === 'degraded' && server.events().includes('quotas counted in this process only');
+    });
+
+    const [before, there, after] = [await takeAll(), await takeAll(limiters[1]), await takeAll()];
+    const alone = keys.filter((_, index) => before[index]?.isAlone && after[index]?.isAlone);
+    t.diagnostic(`${alone.length} of ${keys.length} keys are decided by each process`);
+    for (const [index, key] of keys.entries()) {
+      const used = (before[index]?.left ?? 0) - (after[index]?.left ?? 0);
+      assert.equal(used, alone.includes(key) ? 1 : 2, key);
+      assert.equal(there[index]?.isAlone, alone.includes(key), key);
+    }
+    for (const { mode } of limiters) assert.equal(mode, 'local');
+    if (signal !== 'SIGSTOP') return;
+    cluster[0]?.child.kill('SIGCONT');
+    await until(
+      async () => (await quotasOf(server)) === 'ok' && limiters.every(({ mode }) => mode === 'shared'),
+      30_000,
+    );
+  });
+}
 
 test('a rediss: URL requires TLS, and the certificate of the Redis server is checked', { skip }, async (t) => {
   const cwd = temporaryDirectory();
