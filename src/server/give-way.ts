@@ -43,27 +43,32 @@ export function firstToGiveWay<C extends Use>(connections: Iterable<C>, count: n
   let stranger: C | undefined;
   let strangers = 0;
   for (const connection of connections) {
-    const { socket, replied, holder } = connection;
-    const response = responseInProgress(socket);
-    const isWaiting = response !== undefined && response.req !== replied;
+    const { holder } = connection;
     if (holder === undefined) {
       strangers++;
       // A stranger could hold a response for long by not reading it, so it protects no stranger.
-      if (!isWaiting) stranger ??= connection;
+      if (stranger === undefined && stateOf(connection) !== 'waiting') stranger = connection;
       if (stranger !== undefined && strangers >= Math.floor(count / 4)) return stranger;
       continue;
     }
     const holding = holdings.get(holder) ?? { count: 0, sending: 0 };
     holdings.set(holder, holding);
     holding.count++;
-    if (response === undefined) holding.idle = longerUnused(connection, holding.idle);
-    else if (!isWaiting) {
+    const state = stateOf(connection);
+    if (state === 'idle') holding.idle = longerUnused(connection, holding.idle);
+    if (state === 'sending') {
       holding.sending++;
       holding.slowest = longerUnused(connection, holding.slowest);
     }
   }
   const idle = largest(holdings.values(), (holding) => (holding.idle === undefined ? 0 : holding.count))?.idle;
   return idle ?? largest(holdings.values(), ({ sending }) => sending - 1)?.slowest ?? stranger;
+}
+
+function stateOf({ socket, replied }: Use): 'idle' | 'waiting' | 'sending' {
+  const response = responseInProgress(socket);
+  if (response === undefined) return 'idle';
+  return response.req === replied ? 'sending' : 'waiting';
 }
 
 function longerUnused<C extends Use>(one: C, other: C = one): C {

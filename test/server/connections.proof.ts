@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { issueKey, startServer } from '../program/support/program.js';
+import { issueKey, programIn, startServer } from '../program/support/program.js';
 import { attack } from '../promises/attacks/support/under-attack.js';
 import { until } from '../support/until.js';
 import { type Client, connectFrom, KEYED, KEYLESS } from './support/client.js';
@@ -30,6 +31,13 @@ test('if file descriptors run short, the server closes the oldest connections wi
   assert.equal(await customer.ask(keyed), '200', "the customer's connection stays open");
   for (let n = 0; n < 10; n++)
     assert.equal(await (await connectFrom(port)).ask(keyed), '200', 'new customers are served');
+});
+
+test('where a server may have fewer than 76 files open, serve ends with a sentence, and creates no file', async () => {
+  const under = ['sh', '-c', 'ulimit -n 75; exec "$0" "$@"'];
+  const { cwd, failure } = programIn({ under });
+  assert.match(await failure('serve --port 0'), /only 75 files open.+; allow at least 76 \(ulimit -n/);
+  assert.deepEqual(readdirSync(cwd), []);
 });
 
 test('STORE_ORDERS_MAX_CONNECTIONS_PER_ADDRESS limits the connections of an address', async (t) => {
