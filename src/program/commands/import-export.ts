@@ -25,7 +25,7 @@ class Interrupted extends Error {}
 export async function importOrders(invocation: Invocation): Promise<CommandResult> {
   const { operand: file } = invocation;
   const statuses = readStatuses(invocation);
-  const format = readFormat(invocation, file.endsWith('.csv') ? 'csv' : 'json');
+  const format = readFormat(invocation, /\.csv$/i.test(file) ? 'csv' : 'json');
   const name = file === '-' ? 'stdin' : file;
   let input: Readable;
   let removeBar: () => void;

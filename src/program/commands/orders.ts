@@ -14,13 +14,13 @@ export const orderCommands: readonly Command[] = [
   {
     name: 'orders import',
     summary:
-      'Imports orders from a file: one JSON object per line, one JSON array, or CSV. If one is invalid, none is imported.',
+      'Imports orders from a file: one JSON object per line, one JSON array, or CSV. If one is invalid, none is imported. CSV may be as pandas or a spreadsheet writes it: column names in any letter case, TRUE, 5.0 for 5 up to 2^53-1, and blank rows. In JSON, null is an absent field. A date-time needs an offset, and is stored as RFC 3339: +0000 becomes +00:00, a space becomes T. Only pending orders can be cancelled or shipped, so a status such as placed is refused, unless --statuses has it.',
     operand: 'FILE|-',
     options: {
       ...STORAGE_OPTIONS,
-      format: { value: 'FORMAT', about: 'json or csv [default: csv if FILE ends in .csv, else json]' },
+      format: { value: 'FORMAT', about: 'json or csv [default: csv if FILE ends in .csv or .CSV, else json]' },
       replace: { about: 'overwrite existing orders and their status' },
-      statuses: { value: 'LIST', about: 'more statuses to accept, such as returned,on_hold' },
+      statuses: { value: 'LIST', about: 'more statuses to accept as they are, such as returned,on_hold' },
     },
     examples: ['orders import orders.ndjson', 'orders import - --replace < orders.json'],
     run: importOrders,

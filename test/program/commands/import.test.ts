@@ -12,6 +12,9 @@ import { programIn, programWithOrders, spawnProgram } from '../support/program.j
 
 const GOOD = '{"id":1}\n';
 const SAFE = 'must be an integer between -(2^53-1) and 2^53-1';
+const PLACED =
+  'status must be one of pending, shipped, cancelled, not "placed"; to accept other statuses, use --statuses';
+const DATE_TIME = 'must be an RFC 3339 date-time such as 2026-01-31T12:00:00Z';
 const CSV_HEAD = 'id,petId,quantity,shipDate,complete,status\n';
 
 type Refusal = readonly [content: string, says: string];
@@ -26,6 +29,10 @@ const JSON_REFUSALS: readonly Refusal[] = [
   [`${GOOD}\u00a0\n`, '2: invalid JSON, column 1: expected a value'],
   [`${GOOD}{"id":2,\n`, '2: invalid JSON, column 9: expected a string'],
   [`${GOOD}1`, '2: the record must be an object'],
+  [`${GOOD}null`, '2: the record must be an object'],
+  [`${GOOD}{"id":null}`, '2: id is missing'],
+  [`${GOOD}{"id":2,"shipDate":3}`, `2: shipDate ${DATE_TIME}`],
+  [`${GOOD}{"id":2,"status":"placed","shipDate":null}`, `2: ${PLACED}`],
   [`${GOOD}{"id":2,"pet id":3}`, '2: pet id is not a field of an order'],
   [`${GOOD}{"id":2,"a\\nb":3}`, '2: "a\\nb" is not a field of an order'],
   ['', '1: the file is empty; write [] for an empty list'],
@@ -45,7 +52,15 @@ const CSV_REFUSALS: readonly Refusal[] = [
   ['id,petId\n1,2\n2\n', '3: expected 2 cells as in the first line, but found 1'],
   ['id,petId\n"1,2\n', '2: invalid CSV: a cell with a quote must begin and end with a quote, on the same line'],
   ['id\n1\n01\n', '3: id must be an integer'],
-  ['id,complete\n1,TRUE\n', '2: complete must be true or false'],
+  ['id,ID\n1,1\n', '1: the column "id" appears twice'],
+  ['id,complete\n1,yes\n', '2: complete must be true or false'],
+  ['id,petId\n1,\n,2\n', '3: id is missing'],
+  ...['1.5', '9007199254740992.0', '9.00719925474099E+15', '1,000', '5.'].map(
+    (id): Refusal => [`id\n1\n${id.includes(',') ? `"${id}"` : id}\n`, '3: id must be an integer'],
+  ),
+  ...['2026-01-31', '2026-01-31 12:00:00', '31/01/2026 12:00', '2026-01-31T12:00:00+00'].map(
+    (date): Refusal => [`id,shipDate\n1,${date}\n`, `2: shipDate ${DATE_TIME}`],
+  ),
 ];
 
 async function importFrom(chunks: Iterable<string>, format: 'json' | 'csv'): Promise<void> {
@@ -137,6 +152,31 @@ test('an import accepts arrays, CSV with columns in any order, byte order marks,
   stored.push('5,6,,,,shipped', '7,,,,,pending', '8,,,,,returned', '9,,,,,pending', '10,,,,,pending', '');
   assert.equal(await output('orders export --format csv'), CSV_HEAD + stored.join('\n'));
   assert.deepEqual(await json('orders import - --replace', '[{"id":1}]'), { imported: 1, byStatus: { pending: 1 } });
+});
+
+test('an import accepts what pandas, spreadsheets and Java write, where its meaning is exact', async () => {
+  const { output, cwd } = programIn();
+  const csv = [
+    'ID,PetId,Quantity,ShipDate,complete,STATUS',
+    '1,5.0,-3.00,2026-01-31 12:00:00.5+00:00,TRUE,',
+    ',,,,,',
+    '2,9007199254740991.0,0.0,2026-01-31T12:00:00-0530,False,shipped',
+    '9007199254740993,,,,,',
+    ',,,',
+    '',
+  ];
+  writeFileSync(join(cwd, 'ORDERS.CSV'), csv.join('\r\n'));
+  assert.equal(await output('orders import ORDERS.CSV'), '3 orders imported: 2 pending, 1 shipped\n');
+  await output('orders import -', '{"id":3,"petId":5.0,"quantity":null,"shipDate":"2026-01-31T12:00:00.000+0000"}');
+  assert.equal(
+    await output('orders export --format csv'),
+    `${CSV_HEAD}${[
+      '1,5,-3,2026-01-31T12:00:00.5+00:00,true,pending',
+      '2,9007199254740991,0,2026-01-31T12:00:00-05:30,false,shipped',
+      '3,5,,2026-01-31T12:00:00.000+00:00,,pending',
+      '9007199254740993,,,,,pending',
+    ].join('\n')}\n`,
+  );
 });
 
 /** The least and the greatest id, each field with and without a value, and orders between them. */

@@ -12,18 +12,18 @@ export function serializeCsvRow(record: OrderRecord): string {
 
 /**
  * Creates a function that reads one line per call. It returns `undefined` for the first line, which
- * names the columns in any order. An empty cell is an absent field. Throws an
- * {@link ImportMistake}.
+ * names the columns in any order and letter case, and for a line of empty cells, which spreadsheets
+ * write. An empty cell is an absent field. Throws an {@link ImportMistake}.
  */
 export function createCsvReader(): (text: string, line: number) => Readonly<Record<string, unknown>> | undefined {
   let columns: readonly string[] | undefined;
   return (text, line) => {
     const cells = cellsOf(text.endsWith('\r') ? text.slice(0, -1) : text, line);
     if (columns === undefined) {
-      checkColumns(cells, line);
-      columns = cells;
+      columns = columnsOf(cells, line);
       return undefined;
     }
+    if (cells.every((cell) => cell === '')) return undefined;
     if (cells.length !== columns.length) {
       throw new ImportMistake(line, `expected ${columns.length} cells as in the first line, but found ${cells.length}`);
     }
@@ -33,15 +33,17 @@ export function createCsvReader(): (text: string, line: number) => Readonly<Reco
   };
 }
 
-function checkColumns(names: readonly string[], line: number): void {
-  const known: readonly string[] = ORDER_FIELDS;
-  const unknown = names.find((name) => !known.includes(name));
-  if (unknown !== undefined) {
-    const message = `unknown column ${JSON.stringify(unknown)}; the known columns are ${ORDER_FIELDS.join(', ')}`;
+/** Returns the field of each column. */
+function columnsOf(cells: readonly string[], line: number): readonly string[] {
+  const names = cells.map((cell) => {
+    const known = ORDER_FIELDS.find((name) => name.toLowerCase() === cell.toLowerCase());
+    if (known !== undefined) return known;
+    const message = `unknown column ${JSON.stringify(cell)}; the known columns are ${ORDER_FIELDS.join(', ')}`;
     throw new ImportMistake(line, message);
-  }
+  });
   const twice = names.find((name, i) => names.indexOf(name) < i);
-  if (twice !== undefined) throw new ImportMistake(line, `the column ${JSON.stringify(twice)} appears twice`);
+  if (twice !== undefined) throw new ImportMistake(line, `the column "${twice}" appears twice`);
+  return names;
 }
 
 const CELL = /(?:"((?:[^"]|"")*)"|([^",]*))(,|$)/y;
@@ -62,10 +64,16 @@ function cellsOf(text: string, line: number): string[] {
   }
 }
 
+/** Matches an integer, also one that a program has kept as a double, such as `5.0`. */
+const INTEGER = /^(0|-?[1-9][0-9]*)(\.0+)?$/;
+
 /** Converts a cell to the type of its field, if possible. `parseOrderRecord` refuses the others. */
 function fieldOf(name: string, cell: string): unknown {
   const type = isFieldName(name) ? FIELDS[name].type : undefined;
-  if (type?.sqlType === 'boolean' && /^(?:true|false)$/.test(cell)) return cell === 'true';
-  if (type?.sqlType === 'bigint' && /^(?:0|-?[1-9][0-9]*)$/.test(cell)) return BigInt(cell);
-  return cell;
+  if (type?.sqlType === 'boolean' && /^(?:true|false)$/i.test(cell)) return cell.toLowerCase() === 'true';
+  if (type?.sqlType !== 'bigint') return cell;
+  const [, digits, decimals] = INTEGER.exec(cell) ?? [];
+  // A double beyond 2^53 may be the neighbour of the number that was meant.
+  if (digits === undefined || (decimals !== undefined && !Number.isSafeInteger(Number(digits)))) return cell;
+  return BigInt(digits);
 }

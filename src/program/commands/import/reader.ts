@@ -56,13 +56,28 @@ export async function* readOrders(
 }
 
 function toImported(value: unknown, line: number, statuses: readonly string[]): ImportedRecord {
-  const parsed = parseOrderRecord(value, statuses);
+  const given = parseOrderRecord(value, statuses);
+  // Most files need no such reading, so it is tried only after a mistake.
+  const parsed = 'mistake' in given ? parseOrderRecord(asMeant(value), statuses) : given;
   if (!('mistake' in parsed)) return { record: parsed, line };
   const { field, mistake } = parsed;
   // The name of an unknown field can be any text.
   const name = /^[\w ]+$/.test(field) ? field : JSON.stringify(field);
   const advice = field === 'status' ? '; to accept other statuses, use --statuses' : '';
   throw new ImportMistake(line, `${name} ${mistake}${advice}`);
+}
+
+/**
+ * Returns the value with what other programs write, and what has only one meaning, as an order has it:
+ * `null` is an absent field. In a date-time, `+0000` of Java is `+00:00`, and a space, which pandas
+ * and SQL write, is `T`.
+ */
+function asMeant(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  const { shipDate, ...fields } = Object.fromEntries(Object.entries(value).filter(([, field]) => field !== null));
+  if (typeof shipDate !== 'string') return { ...fields, shipDate };
+  const written = shipDate.replace(/^([0-9-]{10}) /, '$1T').replace(/([+-][0-9]{2})([0-9]{2})$/, '$1:$2');
+  return { ...fields, shipDate: written };
 }
 
 const NO_ORDERS = 'the file is empty; write [] for an empty list';
