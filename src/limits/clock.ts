@@ -19,7 +19,8 @@ export function checkClock(clock: Clock): void {
   checkMethods('clock', clock, ['nowMs', 'utcOffsetMs']);
 }
 
-const TOLERATED_MS = 1_000;
+/** How wrong the offset to Unix time may be before it is changed. */
+export const TOLERATED_MS = 1_000;
 
 /**
  * Creates a clock from the process's monotonic clock. The offset to Unix time is measured at most

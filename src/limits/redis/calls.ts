@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import type { Clock } from '../clock.js';
+import { type Clock, TOLERATED_MS } from '../clock.js';
 import type { Decision } from '../limiter.js';
 import type { Plan } from '../plan.js';
 import { decisionOf } from '../rule.js';
@@ -34,6 +34,7 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
   const recordNames = new LRUCache<string, string>({ max: CACHED_NAMES });
   /** Kept, because serialising a plan takes 2 µs. */
   const planParameters = new WeakMap<Plan, PlanParameters>();
+  let offsetMs = 0;
 
   function recordNameOf(key: string): string {
     let name = recordNames.get(key);
@@ -86,11 +87,26 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
     return { nowMs, utcOffsetMs: clock.utcOffsetMs(nowMs) };
   }
 
+  /**
+   * Returns what to add to the server's time to get Unix time by this machine's clock, to which
+   * clients compare it. It changes only if it is wrong by more than a second, so that the announced
+   * reset times do not vary. The server read its clock at some instant from `sentMs` to now.
+   */
+  function serverOffsetMs(serverMs: number, sentMs: number): number {
+    const latestMs = Date.now() - serverMs;
+    const isPossible = offsetMs > sentMs - serverMs - TOLERATED_MS && offsetMs < latestMs + TOLERATED_MS;
+    if (!isPossible) offsetMs = latestMs;
+    return offsetMs;
+  }
+
   function decide(mode: 'take' | 'peek', key: string, plan: Plan, cost: number): Promise<ServerDecision> {
     const instant = instantNow();
-    return runScript(mode, key, cost, parametersOf(plan), instant).then((reply) =>
-      serverDecisionOf({ key, plan, cost }, reply, instant?.utcOffsetMs ?? 0),
-    );
+    const sentMs = Date.now();
+    return runScript(mode, key, cost, parametersOf(plan), instant).then((reply) => {
+      const { decision, banEndMs } = serverDecisionOf({ key, plan, cost }, reply, instant?.utcOffsetMs ?? 0);
+      const utcOffsetMs = instant?.utcOffsetMs ?? serverOffsetMs(decision.nowMs, sentMs);
+      return { decision: { ...decision, utcOffsetMs }, banEndMs };
+    });
   }
 
   return {
