@@ -28,8 +28,9 @@ const requester = new AsyncLocalStorage<{ id?: string }>();
 const ownRows = () => rows.filter(({ owner }) => owner === requester.getStore()?.id);
 
 const store: OrderStore = {
-  // The list must have no `version`: the service would share it among all customers. For customers
-  // who have a database each, create a service for each of them instead.
+  // A `version` would have to begin with the customer's id: the service sends a list that has one to
+  // every customer for whom the store returns the same version. For customers who have a database
+  // each, create a service for each of them instead.
   list: () => ownRows(),
   // For the order of another customer this is `not_found`, so that nobody learns that it exists.
   cancel(id) {

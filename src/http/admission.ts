@@ -198,7 +198,7 @@ export function createAdmission(options: AdmissionOptions) {
   }
 
   /** Returns the verdict on a request that arrives after the service was closed. */
-  function turnAway(): Verdict {
+  function turnAway(): Verdict<Principal> {
     return unchargedRefusal(unavailable(), FIRST_WAIT_MS, addressPlan);
   }
 

@@ -22,12 +22,23 @@ export interface RequestHead {
   readonly httpVersion?: string | undefined;
   /** The stream of an HTTP/2 request. Absent in HTTP/1, even if the request line claims HTTP/2. */
   readonly stream?: unknown;
+  /** Whether the client has hung up. Read after a request has waited. */
+  readonly aborted?: boolean | undefined;
 }
 
 /** Returns the request with another target, for frameworks that rewrite `url`. */
 export function withTarget(request: RequestHead, url: string): RequestHead {
   const { method, rawHeaders, httpVersion, stream } = withRawHeaders(request);
-  return { method, url, rawHeaders, httpVersion, stream };
+  return {
+    method,
+    url,
+    rawHeaders,
+    httpVersion,
+    stream,
+    get aborted() {
+      return request.aborted;
+    },
+  };
 }
 
 /**
@@ -68,6 +79,8 @@ export interface ReadRequest {
   readonly ifMatch: string | undefined;
   readonly ifNoneMatch: string | undefined;
   readonly acceptEncoding: string | undefined;
+  /** Reports whether the client has hung up. */
+  readonly isAborted: () => boolean;
 }
 
 /** The reasons for which a request is refused before its key is checked. */
@@ -150,6 +163,7 @@ export function readRequest(head: RequestHead, clientAddress: ClientAddress, sta
     ifMatch,
     ifNoneMatch,
     acceptEncoding,
+    isAborted: () => head.aborted === true,
   };
 }
 

@@ -15,9 +15,12 @@ export type MaybePromise<T> = T | Promise<T>;
 export interface OrderStore {
   /**
    * Returns every order, ascending by id, whatever its status: an array, or pages of JSON text from
-   * one consistent snapshot. The service serialises a list for each request, unless the list has a
-   * `version`. A list that depends on who asks must have no `version`. Otherwise, create a store and
-   * a service for each tenant.
+   * one consistent snapshot. A list with a `version` is sent to every request for which the store has
+   * returned this version. A list without one is sent only to the request for which it was returned.
+   * So a version of a list that depends on who asks must name that tenant or customer.
+   *
+   * A request that has to wait calls this again, so a call should be cheap if the list has a version.
+   * It must settle: until then, the same API key may get no other list.
    */
   list(): MaybePromise<ListedOrders>;
   /**
@@ -41,7 +44,9 @@ export interface OrderArray extends ReadonlyArray<Order> {
   /**
    * Identifies the content. The store changes the version whenever the list changes, and never
    * changes an array that has one. The service serialises each version once, and shares its bytes
-   * among all clients. Without a version, the array is copied and serialised for each request.
+   * among all clients. Without a version, the array is copied and serialised for each request. If it
+   * has more than 512 orders, each API key gets one such list at a time, and four keys at the same
+   * time.
    */
   readonly version?: string | number | undefined;
 }

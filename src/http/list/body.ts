@@ -24,12 +24,17 @@ const MAX_TEXT_BYTES = 65_536;
  */
 const MIN_PIECE_BYTES = 524_288;
 
+/** Reports whether the orders are serialised at once. */
+export function isShort(orders: readonly Order[]): boolean {
+  return orders.length <= SLICE_LENGTH;
+}
+
 /**
  * Serialises an array of orders. If there are many, the event loop runs between their slices. Throws
  * or rejects with a TypeError if the ids are not integers, or not in ascending order.
  */
 export function serializeArray(orders: readonly Order[]): SerializedList | Promise<SerializedList> {
-  if (orders.length > SLICE_LENGTH) return serializePages(slices(orders));
+  if (!isShort(orders)) return serializePages(slices(orders));
   const body = `[${serializeSlice(orders, 0)}]`;
   return { body, digest: digestOf(body) };
 }
@@ -97,7 +102,7 @@ export async function collect(bytes: AsyncIterable<Uint8Array>): Promise<Uint8Ar
     smallLength += part.length;
     length += part.length;
     if (smallLength < MIN_PIECE_BYTES) continue;
-    pieces.push(Buffer.concat(small));
+    pieces.push(small.length === 1 ? part : Buffer.concat(small));
     small = [];
     smallLength = 0;
   }

@@ -1,8 +1,10 @@
-import type { ListedOrders, MaybePromise } from '../../orders/index.js';
+import type { ListedOrders, MaybePromise, OrderArray, OrderPages } from '../../orders/index.js';
 import { isPages } from '../../orders/store.js';
-import { after, createHostPart, isPromise } from '../host-call.js';
+import { after, attempt, createHostPart, isPromise } from '../host-call.js';
 import { type Outcome, refusal } from '../reply.js';
-import { type SerializedList, serializeArray, serializePages } from './body.js';
+import type { ReadRequest } from '../request.js';
+import { isShort, type SerializedList, serializeArray, serializePages } from './body.js';
+import { createFairTurns, type Turn } from './fair-turns.js';
 import {
   createRepresentationSelector,
   JSON_TYPE,
@@ -11,83 +13,150 @@ import {
 } from './representations.js';
 import { startStream } from './stream.js';
 
-/** A version of the list, and the selector of its representations once it is serialised. */
-interface SharedList {
+/** A version of the list, and the selector of its representations. */
+interface SharedList<Select> {
   readonly version: unknown;
-  readonly select: MaybePromise<SelectRepresentation>;
+  readonly select: Select;
 }
 
+/** A request for the list, which may have to wait, and the id of its principal. */
+export interface ListAsker extends ListRequest, Pick<ReadRequest, 'isAborted'> {}
+
+/** At most this many keys make an array without a version at the same time. */
+const PLACES = 4;
+
+/** A store that takes longer than this to list orders no longer delays other keys. */
+const SLOW_MS = 1_000;
+
+/** After this wait, a request shares the store's most recent failure instead of asking once more. */
+const PATIENCE_MS = 5_000;
+
+/** The outcome for a client that has hung up while it waited. Nobody receives it. */
+const ABORTED = refusal('request_timeout');
+
 /**
- * Creates a function that represents the lists of one service. It remembers the most recent
- * version, so that its readers share one serialisation.
+ * Creates a function that represents the lists of one service. `ask` calls `store.list`, in the
+ * context of the request that is represented. `key` is the id of its principal.
  *
- * Versions are serialised one at a time. While pages are read, one further reading waits, on behalf
- * of all newer versions. So however often such a list changes, there are at most two versions in
- * memory, and those that are still being sent. An array that waits is serialised by itself, because
- * its request may be the first to see a change.
+ * A list with a version is shared by all requests that were told this version. The most recent one is
+ * remembered, and one is serialised at a time. Requests that wait for that ask again when it ends, so
+ * nobody gets a list that is older than the request.
+ *
+ * An array without a version belongs to the request that was given it. If it is long, each key makes
+ * one at a time, and few keys at the same time. The store is asked when the turn of the key comes,
+ * because its array takes memory too. The first list of a service may be long, so it takes a turn.
  */
-export function createListRepresenter(): (listed: ListedOrders, request: ListRequest) => MaybePromise<Outcome> {
+export function createListRepresenter(
+  ask: () => MaybePromise<ListedOrders>,
+): (request: ListAsker, key: string) => MaybePromise<Outcome> {
   /** Reading pages can fail although `store.list` has not. */
-  const reading = createHostPart('store.list');
-  let remembered: SharedList | undefined;
-  /** The pages to read next, and the reading that waits for the one in progress. */
-  let newest: ListedOrders = [];
-  let waiting: Promise<SelectRepresentation> | undefined;
+  const paging = createHostPart('store.list');
+  const turns = createFairTurns(PLACES);
+  let remembered: SharedList<SelectRepresentation> | undefined;
+  let reading: SharedList<Promise<SelectRepresentation>> | undefined;
+  /** Whether the store has ever listed a long array without a version. */
+  let hasLongArrays: boolean | undefined;
+  let failure: { readonly error: unknown } | undefined;
 
-  function selectorOf(listed: ListedOrders): MaybePromise<SelectRepresentation> {
-    const { version } = listed;
-    if (version === undefined) return createSelector(listed);
-    if (remembered?.version === version) return remembered.select;
-    if (!isPromise(remembered?.select)) return remember(listed);
-    if (!isPages(listed)) {
-      const retry = () => selectorOf(listed);
-      return remembered.select.then(retry, retry);
-    }
-    // Pages show the moment when they are read, so the newest ones suit all requests that wait.
-    newest = listed;
-    waiting ??= remembered.select.then(readNewest, readNewest);
-    return waiting;
+  function represent(request: ListAsker, key: string): MaybePromise<Outcome> {
+    if (hasLongArrays !== false) return representInTurn(request, key);
+    // If a long array comes unexpectedly, the store is asked again in a turn.
+    return after(ask(), (listed) =>
+      noteLength(listed) ? representInTurn(request, key) : answer(listed, request, key),
+    );
   }
 
-  function readNewest(): MaybePromise<SelectRepresentation> {
-    waiting = undefined;
-    return selectorOf(newest);
+  /** Reports whether a list is a long array without a version. */
+  function noteLength(listed: ListedOrders): listed is OrderArray {
+    const isLong = !isPages(listed) && listed.version === undefined && !isShort(listed);
+    hasLongArrays = isLong || hasLongArrays === true;
+    return isLong;
   }
 
-  function remember(listed: ListedOrders): MaybePromise<SelectRepresentation> {
-    const { version } = listed;
-    const select = createSelector(listed);
-    remembered = { version, select };
-    if (isPromise(select)) {
-      // Once the list is serialised, its readers need no promise. A list that failed is not kept,
-      // so that the next request tries again.
-      const settle = (settled?: SelectRepresentation) => {
-        remembered = settled && { version, select: settled };
-      };
-      select.then(settle, () => settle());
-    }
-    return select;
+  function representInTurn(request: ListAsker, key: string): MaybePromise<Outcome> {
+    const startedMs = performance.now();
+    const outcome = turns.run(key, request.isAborted, (turn) => {
+      if (hasLongArrays !== false) return askInTurn(request, key, turn, performance.now() - startedMs);
+      turn.end();
+      return represent(request, key);
+    });
+    return after(outcome, (settled) => settled ?? ABORTED);
   }
 
-  return (listed, request) => {
-    if (!isPages(listed)) return after(selectorOf(listed), (select) => select(request));
+  function askInTurn(request: ListAsker, key: string, turn: Turn, waitedMs: number): MaybePromise<Outcome> {
+    if (failure !== undefined && waitedMs > PATIENCE_MS) throw failure.error;
+    const asked = attempt(ask, (error) => {
+      failure = { error };
+      throw error;
+    });
+    const listed = isPromise(asked) ? yieldIfSlow(asked, turn) : asked;
+    return after(listed, (orders) => {
+      failure = undefined;
+      if (noteLength(orders)) return representArray(orders, request);
+      turn.end();
+      return answer(orders, request, key);
+    });
+  }
+
+  function answer(listed: ListedOrders, request: ListAsker, key: string): MaybePromise<Outcome> {
+    if (isPages(listed)) return answerPages(listed, request, key);
+    return isShort(listed) && listed.version === undefined
+      ? representArray(listed, request)
+      : share(listed, request, key);
+  }
+
+  function answerPages(listed: OrderPages, request: ListAsker, key: string): MaybePromise<Outcome> {
     if (typeof listed?.[Symbol.asyncIterator] !== 'function') {
       throw new TypeError('store.list: expected an array of orders, or pages');
     }
     const { version } = listed;
-    const pages = { version, [Symbol.asyncIterator]: () => reading.stream(listed) };
-    return version === undefined ? stream(pages, request) : after(selectorOf(pages), (select) => select(request));
-  };
+    const pages = { version, [Symbol.asyncIterator]: () => paging.stream(listed) };
+    return version === undefined ? stream(pages, request) : share(pages, request, key);
+  }
+
+  /** Represents a list with a version. */
+  function share(listed: ListedOrders, request: ListAsker, key: string): MaybePromise<Outcome> {
+    const { version } = listed;
+    if (remembered !== undefined && remembered.version === version) return remembered.select(request);
+    if (reading !== undefined && reading.version !== version) {
+      const askAgain = () => (request.isAborted() ? ABORTED : represent(request, key));
+      return reading.select.then(askAgain, askAgain);
+    }
+    return after(reading?.select ?? read(listed), (select) => select(request));
+  }
+
+  function read(listed: ListedOrders): MaybePromise<SelectRepresentation> {
+    const { version } = listed;
+    const select = createSelector(listed);
+    if (isPromise(select)) {
+      reading = { version, select };
+      // A list that failed is not remembered, so that the next request tries again.
+      const settle = (settled?: SelectRepresentation) => {
+        reading = undefined;
+        if (settled !== undefined) remembered = { version, select: settled };
+      };
+      select.then(settle, () => settle());
+    } else remembered = { version, select };
+    return select;
+  }
+
+  return represent;
+}
+
+/** Lets other keys begin if a store takes long to list its orders. */
+function yieldIfSlow(listed: Promise<ListedOrders>, { yieldPlace }: Turn): Promise<ListedOrders> {
+  const slow = setTimeout(yieldPlace, SLOW_MS);
+  return listed.finally(() => clearTimeout(slow));
+}
+
+function representArray(orders: OrderArray, request: ListRequest): MaybePromise<Outcome> {
+  // If there are many orders, the host may change its array between two slices.
+  return after(createSelector(isShort(orders) ? orders : [...orders]), (select) => select(request));
 }
 
 function createSelector(listed: ListedOrders): MaybePromise<SelectRepresentation> {
-  return after(serialize(listed), (serialized) => createRepresentationSelector(serialized));
-}
-
-function serialize(listed: ListedOrders): MaybePromise<SerializedList> {
-  if (isPages(listed)) return serializePages(listed);
-  // Without a version, the host may change its array between two slices.
-  return serializeArray(listed.version === undefined ? [...listed] : listed);
+  const serialized: MaybePromise<SerializedList> = isPages(listed) ? serializePages(listed) : serializeArray(listed);
+  return after(serialized, (list) => createRepresentationSelector(list));
 }
 
 /** Streams a list that has no version. It has no entity tag and is not compressed. */

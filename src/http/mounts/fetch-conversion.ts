@@ -1,8 +1,16 @@
 import { forEachField, type Reply } from '../reply.js';
 import type { RequestHead } from '../request.js';
 
-export function headOf({ method, url, headers }: Request, ignoredField?: string): RequestHead {
-  return { method, url, rawHeaders: [...headers].filter(([name]) => name !== ignoredField).flat() };
+export function headOf(request: Request, ignoredField?: string): RequestHead {
+  const { method, url, headers } = request;
+  return {
+    method,
+    url,
+    rawHeaders: [...headers].filter(([name]) => name !== ignoredField).flat(),
+    get aborted() {
+      return request.signal.aborted;
+    },
+  };
 }
 
 /** Returns the client's address from `request.ip`, which srvx and h3 set. */

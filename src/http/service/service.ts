@@ -1,7 +1,13 @@
 import { checkBasePath, checkFields, checkMethods, DEFAULTS } from '../../check.js';
 import { cancelOutcome } from '../../orders/cancellation.js';
 import type { CancelOutcome, MaybePromise, OrderId, OrderStatus, OrderStore } from '../../orders/index.js';
-import { ADMISSION_FIELDS, type AdmissionOptions, checkAdmissionOptions, type Verdict } from '../admission.js';
+import {
+  ADMISSION_FIELDS,
+  type AdmissionOptions,
+  checkAdmissionOptions,
+  type Principal,
+  type Verdict,
+} from '../admission.js';
 import type { ClientAddress } from '../client-address.js';
 import { createFrontDoor, type OpenPath } from '../front-door.js';
 import { after, attempt, createHostPart, isPromise } from '../host-call.js';
@@ -92,23 +98,18 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
   checkOrigins(corsOrigins);
   const door = createFrontDoor(options);
   const openPaths = createOpenPaths(paths);
-  const represent = createListRepresenter();
   const listing = createHostPart('store.list');
+  const listOrders = createListRepresenter(() => listing.call(() => store.list()));
   const cancelling = createHostPart('store.cancel');
   const getting = createHostPart('store.get');
   /** Replies that are not ready, and lists that are being streamed. */
   const pending = new Set<Promise<unknown>>();
   let isClosed = false;
 
-  type Perform = (request: ReadRequest, orderId: OrderId | undefined) => MaybePromise<Outcome>;
+  type Perform = (request: ReadRequest, keyId: string, orderId: OrderId | undefined) => MaybePromise<Outcome>;
   const operations: Readonly<Record<OperationName, Perform>> = { listOrders, cancelOrder };
 
-  function listOrders(request: ReadRequest): MaybePromise<Outcome> {
-    const listed = listing.call(() => store.list());
-    return after(listed, (orders) => represent(orders, request));
-  }
-
-  function cancelOrder({ ifMatch = '*' }: ReadRequest, id: OrderId | undefined): MaybePromise<Outcome> {
+  function cancelOrder({ ifMatch = '*' }: ReadRequest, _keyId: string, id: OrderId | undefined): MaybePromise<Outcome> {
     if (id === undefined) return refusal('invalid_order_id');
     // An order has no representation, so no entity tag in `If-Match` can match (RFC 9110 §13.1.1).
     if (ifMatch.trim() !== '*') return refuseCancel(id);
@@ -130,13 +131,14 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
     });
   }
 
-  function serve(request: ReadRequest, verdict: Verdict): MaybePromise<Reply> {
+  function serve(request: ReadRequest, verdict: Verdict<Principal>): MaybePromise<Reply> {
     const toReply = (outcome: Outcome, asked?: Asked) =>
       door.reply(request, verdict, outcome, { asked, isLast: isClosed });
     if (verdict.refusal !== undefined) return toReply(verdict.refusal);
     const asked = router.ask(request);
+    const { id: keyId } = verdict.principal;
     const outcome =
-      asked.refusal ?? attempt(() => operations[asked.operation](request, asked.orderId), outcomeOfFailure);
+      asked.refusal ?? attempt(() => operations[asked.operation](request, keyId, asked.orderId), outcomeOfFailure);
     return after(outcome, (settled) => toReply(settled, asked));
   }
 
@@ -150,7 +152,7 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
     return reply;
   }
 
-  function replyTo(request: ReadRequest, verdict: MaybePromise<Verdict>): MaybePromise<Reply> {
+  function replyTo(request: ReadRequest, verdict: MaybePromise<Verdict<Principal>>): MaybePromise<Reply> {
     return track(after(verdict, (settled) => serve(request, settled)));
   }
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import type { ListedOrders, Order } from 'store-orders';
@@ -6,8 +7,9 @@ import { fakeStore, pagesOf, withVersion } from '../../support/fake-store.js';
 import { collectGarbage, MIB, mebibytes } from '../../support/memory.js';
 import { createDeferred, until } from '../../support/until.js';
 import { assertError } from '../support/answer.js';
-import { createShop, GET, KEY, ORDERS } from '../support/shop.js';
+import { createShop, KEY, ORDERS } from '../support/shop.js';
 import { asking, openShop, WAYS } from '../support/ways.js';
+import { createAsker, createReadings, settled } from './support/asker.js';
 
 const PAGES: readonly Order[][] = [[{ id: 1n }, { id: 2n }], [], [{ id: 3n }]];
 const SERIALIZED = '[{"id":1},{"id":2},{"id":3}]';
@@ -69,90 +71,89 @@ for (const way of WAYS) {
   });
 }
 
-test('long arrays are serialised one version at a time, and each reader gets its own; then readers need no promise', async () => {
-  const begun = new Set<number>();
-  const ended = new Set<number>();
-  let mostAtOnce = 0;
-  let listed: ListedOrders = [];
-  const { service } = createShop({ store: fakeStore({ list: () => listed }) });
-  const respond = () => service.respond(GET);
-  const replies = [1, 2, 2, 3, 4, 5].map(async (version) => {
-    const many = Array.from({ length: 1_000 }, (_, id) => ({ id: BigInt(id), quantity: version }));
-    const first = {
-      id: -1n,
-      get quantity() {
-        begun.add(version);
-        mostAtOnce = Math.max(mostAtOnce, begun.size - ended.size);
-        return version;
-      },
-    };
-    const last = {
-      id: 1_000n,
-      get quantity() {
-        ended.add(version);
-        return version;
-      },
-    };
-    listed = withVersion([first, ...many, last], `v${version}`);
-    const { body } = await respond();
-    assert.ok(String(body).startsWith(`[{"id":-1,"quantity":${version}},`));
-  });
-  await Promise.all(replies);
-  assert.equal(mostAtOnce, 1);
-  assert.equal(ended.size, 5);
-  const reply = respond();
-  assert.ok(!(reply instanceof Promise));
-  assert.equal(reply.status, 200);
+test('one version is read at a time; requests that wait ask again when it ends, and share the newest version', async () => {
+  const { pages, begun, versions, mostAtOnce } = createReadings();
+  let version = 1;
+  const ask = createAsker(() => pages(version));
+  const replies = [ask(), ask()];
+  await until(() => begun.length === 1);
+  for (version of [2, 3, 4]) replies.push(ask(), ask());
+  await settled();
+  begun[0]?.go();
+  await until(() => begun.length === 2);
+  begun[1]?.go();
+  const texts = (await Promise.all(replies)).map(({ text }) => text);
+  assert.deepEqual(
+    texts,
+    [1, 1, 4, 4, 4, 4, 4, 4].map((id) => `[{"id":${id}}]`),
+  );
+  assert.deepEqual([versions(), mostAtOnce()], [[1, 4], 1]);
 });
 
-/** Creates a service whose list has a new version for each request, and is read when `go` is called. */
-function createChangingShop(pageBytes = 0) {
-  const readings: (() => void)[] = [];
-  let version = 0;
-  let atOnce = 0;
-  let mostAtOnce = 0;
-  const list = () => ({
-    version: ++version,
-    async *[Symbol.asyncIterator]() {
-      mostAtOnce = Math.max(mostAtOnce, ++atOnce);
-      const { promise, resolve } = createDeferred();
-      readings.push(resolve);
-      yield `{"id":${version}}`.padEnd(pageBytes);
-      await promise;
-      atOnce--;
-    },
-  });
-  const { service } = createShop({ store: fakeStore({ list }) });
-  const respond = async () => service.respond(GET);
-  return { readings, respond, versions: () => version, mostAtOnce: () => mostAtOnce };
-}
-
-test('while pages are read, all requests for newer versions wait for one further reading, which shows all of them', async () => {
-  const { readings, respond, versions, mostAtOnce } = createChangingShop();
-  const ask = (count: number) => Array.from({ length: count }, respond);
-  const first = ask(1);
-  await until(() => readings.length === 1);
-  const second = ask(20);
-  await until(() => versions() === 21);
-  readings[0]?.();
-  await until(() => readings.length === 2);
-  const third = ask(20);
-  await until(() => versions() === 41);
-  readings[1]?.();
-  await until(() => readings.length === 3);
-  readings[2]?.();
-  for (const [replies, shown] of [
-    [first, 1],
-    [second, 21],
-    [third, 41],
-  ] as const) {
-    for (const { body } of await Promise.all(replies)) assert.equal(body, `[{"id":${shown}}]`);
+test('each tenant of a store whose versions differ by tenant gets its own list, whatever waits beside it', async () => {
+  const tenants = new AsyncLocalStorage<number>();
+  const { pages, begun, mostAtOnce } = createReadings();
+  const ask = createAsker(() => pages(tenants.getStore() ?? 0));
+  const asked = [1, 2, 3, 4, 2, 3].map((tenant) => tenants.run(tenant, ask));
+  const replies = Promise.all(asked).then((all) => all.map(({ text }) => text));
+  for (let reading = 0; reading < 4; reading++) {
+    await until(() => begun.length > reading);
+    begun[reading]?.go();
   }
-  assert.deepEqual([readings.length, mostAtOnce()], [3, 1]);
+  assert.deepEqual(
+    await replies,
+    [1, 2, 3, 4, 2, 3].map((id) => `[{"id":${id}}]`),
+  );
+  assert.deepEqual([begun.length, mostAtOnce()], [4, 1]);
+});
+
+test('a list is never older than its request, although an older answer of the store comes later', async () => {
+  const { pages, begun } = createReadings();
+  const answers: ((version: number) => void)[] = [];
+  const ask = createAsker(() => new Promise((resolve) => answers.push((version) => resolve(pages(version)))));
+  const first = ask();
+  await until(() => answers.length === 1);
+  answers[0]?.(1);
+  await until(() => begun.length === 1);
+  const early = ask();
+  await until(() => answers.length === 2);
+  const late = ask();
+  await until(() => answers.length === 3);
+  answers[2]?.(3);
+  await settled();
+  answers[1]?.(2);
+  await settled();
+  begun[0]?.go();
+  await until(() => answers.length === 5);
+  for (const answer of answers.slice(3)) answer(4);
+  await until(() => begun.length === 2);
+  begun[1]?.go();
+  const texts = (await Promise.all([first, early, late])).map(({ text }) => text);
+  assert.deepEqual(texts, ['[{"id":1}]', '[{"id":4}]', '[{"id":4}]']);
+});
+
+test('if a reading fails, the requests that wait for it ask again and are served', async () => {
+  const { promise: failed, resolve: fail } = createDeferred();
+  async function* failing() {
+    await failed;
+    yield* pagesOf([new Error('the file is gone')]);
+  }
+  let listed: ListedOrders = Object.assign(failing(), { version: 1 });
+  const ask = createAsker(() => listed);
+  const first = ask();
+  await settled();
+  listed = Object.assign(Readable.from(['{"id":2}']), { version: 2 });
+  const second = ask();
+  await settled();
+  fail();
+  assert.equal((await first).status, 503);
+  assert.equal((await second).text, '[{"id":2}]');
 });
 
 test('however often a long list changes, two versions of it are in memory', async () => {
-  const { readings, respond } = createChangingShop(16 * MIB);
+  const { pages, begun } = createReadings(16 * MIB);
+  let version = 0;
+  const ask = createAsker(() => pages(version));
   const heldBytes = () => {
     // The second call waits for the memory that the first one has found.
     collectGarbage();
@@ -162,17 +163,14 @@ test('however often a long list changes, two versions of it are in memory', asyn
   const baseBytes = heldBytes();
   let mostBytes = 0;
   let replies = 0;
-  const ask = async () => {
-    if ((await respond()).status === 200) replies++;
-  };
-  for (let round = 0; round < 8; round++) {
-    for (let request = 0; request < 3; request++) void ask();
-    await until(() => readings.length > round);
+  for (version = 1; version <= 8; version++) {
+    for (let request = 0; request < 3; request++) void ask().then(() => replies++);
+    await until(() => begun.length >= version);
     mostBytes = Math.max(mostBytes, heldBytes() - baseBytes);
-    readings[round]?.();
+    begun[version - 1]?.go();
   }
   await until(() => {
-    for (const go of readings) go();
+    for (const { go } of begun) go();
     return replies === 24;
   });
   assert.ok(mostBytes < 2.5 * 16 * MIB, mebibytes(mostBytes));

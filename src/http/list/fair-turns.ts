@@ -1,0 +1,104 @@
+import type { MaybePromise } from '../../orders/index.js';
+import { after, attempt } from '../host-call.js';
+
+/** A turn of a key. It ends with the work, or earlier. */
+export interface Turn {
+  /** Lets another key begin. The key itself waits until the end of the turn. */
+  yieldPlace(): void;
+  end(): void;
+}
+
+/** Lets each key do one thing at a time, and a limited number of keys at the same time. */
+export interface FairTurns {
+  /**
+   * Calls `work` in a turn of the key, at once if possible. Waiting keys take turns, so a key with
+   * many requests delays each other key by one turn. If `isAborted` returns true at the turn, or when
+   * the next request of the key begins to wait, the result is `undefined`.
+   */
+  run<T>(key: string, isAborted: () => boolean, work: (turn: Turn) => MaybePromise<T>): MaybePromise<T | undefined>;
+}
+
+interface Waiting {
+  isAborted(): boolean;
+  resolve(turn: Turn | undefined): void;
+}
+
+/** Creates turns for at most `places` keys at the same time. */
+export function createFairTurns(places: number): FairTurns {
+  const working = new Set<string>();
+  /** The requests of each key that wait. The key whose last turn ended first comes first. */
+  const queues = new Map<string, readonly Waiting[]>();
+  let free = places;
+
+  function begin(key: string): Turn {
+    let hasPlace = true;
+    let isOver = false;
+    working.add(key);
+    free--;
+
+    function yieldPlace(): void {
+      if (hasPlace) free++;
+      hasPlace = false;
+      beginNext();
+    }
+
+    return {
+      yieldPlace,
+      end() {
+        if (isOver) return;
+        isOver = true;
+        working.delete(key);
+        const queue = queues.get(key) ?? [];
+        queues.delete(key);
+        setQueue(key, queue);
+        yieldPlace();
+      },
+    };
+  }
+
+  function beginNext(): void {
+    for (const [key, queue] of queues) {
+      if (free === 0) return;
+      if (working.has(key)) continue;
+      const [next, ...others] = withoutAborted(queue);
+      setQueue(key, others);
+      if (next !== undefined) next.resolve(begin(key));
+    }
+  }
+
+  function setQueue(key: string, queue: readonly Waiting[]): void {
+    if (queue.length > 0) queues.set(key, queue);
+    else queues.delete(key);
+  }
+
+  function take(key: string, isAborted: () => boolean): MaybePromise<Turn | undefined> {
+    if (free > 0 && !working.has(key)) return begin(key);
+    return new Promise((resolve) => {
+      queues.set(key, [...withoutAborted(queues.get(key) ?? []), { isAborted, resolve }]);
+    });
+  }
+
+  return {
+    run: (key, isAborted, work) => after(take(key, isAborted), (turn) => turn && endAfter(turn, () => work(turn))),
+  };
+}
+
+function endAfter<T>(turn: Turn, work: () => MaybePromise<T>): MaybePromise<T> {
+  const result = attempt(work, (error) => {
+    turn.end();
+    throw error;
+  });
+  return after(result, (value) => {
+    turn.end();
+    return value;
+  });
+}
+
+/** Returns the requests whose clients still wait. The others leave the queue. */
+function withoutAborted(queue: readonly Waiting[]): Waiting[] {
+  return queue.filter(({ isAborted, resolve }) => {
+    if (!isAborted()) return true;
+    resolve(undefined);
+    return false;
+  });
+}

@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { test } from 'node:test';
+import type { ListedOrders } from 'store-orders';
+import { until } from '../../support/until.js';
+import { createAsker, manyOrders, settled } from './support/asker.js';
+
+const LONG = manyOrders(600);
+
+/** A store that lists when it is told to, and counts its calls. `who` is the key that asks. */
+function createSlowStore(listed: ListedOrders = LONG) {
+  const who = new AsyncLocalStorage<string>();
+  const calls: {
+    readonly who: string | undefined;
+    readonly answer: () => void;
+    readonly fail: (error: Error) => void;
+  }[] = [];
+  const asker = createAsker(
+    () =>
+      new Promise<ListedOrders>((resolve, reject) => {
+        calls.push({ who: who.getStore(), answer: () => resolve(listed), fail: reject });
+      }),
+  );
+  const ask = (key: string, isAborted?: () => boolean) => who.run(key, () => asker(key, isAborted));
+  return { ask, calls, callers: () => calls.map((call) => call.who) };
+}
+
+test('a key makes one long array at a time, and its store is asked when its turn comes, beginning with the first list', async () => {
+  const { ask, calls } = createSlowStore();
+  const replies = Array.from({ length: 10 }, () => ask('ann'));
+  for (let count = 1; count <= 10; count++) {
+    await until(() => calls.length >= count);
+    await settled();
+    assert.equal(calls.length, count);
+    calls[count - 1]?.answer();
+  }
+  for (const { status } of await Promise.all(replies)) assert.equal(status, 200);
+});
+
+test('a crowd of one key delays another key by no list, and a crowd of many keys by one list of each', async () => {
+  const { ask, calls, callers } = createSlowStore();
+  const replies = [...Array.from({ length: 20 }, () => ask('ann')), ask('bob')];
+  await settled();
+  assert.deepEqual(callers(), ['ann', 'bob']);
+  for (const key of ['cid', 'dan', 'eve', 'fay', 'cid', 'dan']) replies.push(ask(key));
+  await settled();
+  assert.deepEqual(callers(), ['ann', 'bob', 'cid', 'dan'], 'at most four keys make a list at the same time');
+  for (let ended = 0; ended < 27; ended++) {
+    calls[ended]?.answer();
+    await settled();
+  }
+  assert.deepEqual(callers().slice(4, 11), ['eve', 'fay', 'ann', 'cid', 'dan', 'ann', 'ann']);
+  await Promise.all(replies);
+});
+
+test('a client that hangs up while it waits leaves the queue, without a call of the store', async () => {
+  const { ask, calls } = createSlowStore();
+  let hasHungUp = false;
+  const served = [ask('ann')];
+  const waiting = [ask('ann', () => hasHungUp), ask('ann', () => hasHungUp)];
+  served.push(ask('ann'));
+  await settled();
+  hasHungUp = true;
+  served.push(ask('ann'));
+  const gone = await Promise.all(waiting);
+  assert.deepEqual([gone.map(({ status }) => status), calls.length], [[408, 408], 1]);
+  for (let ended = 0; ended < 3; ended++) {
+    calls[ended]?.answer();
+    await settled();
+  }
+  for (const { status } of await Promise.all(served)) assert.equal(status, 200);
+  assert.equal(calls.length, 3);
+});
+
+test('a store that never answers holds the turn of that key only, and after a second its place too', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const { ask, calls, callers } = createSlowStore();
+  for (const key of ['ann', 'bob', 'cid', 'dan', 'ann', 'eve']) void ask(key);
+  await settled();
+  assert.deepEqual(callers(), ['ann', 'bob', 'cid', 'dan']);
+  t.mock.timers.tick(1_000);
+  await settled();
+  assert.deepEqual(callers(), ['ann', 'bob', 'cid', 'dan', 'eve']);
+  calls[0]?.answer();
+  await settled();
+  assert.equal(callers().at(-1), 'ann');
+});
+
+test('in an outage, a request that has waited for 5 s shares the failure; another asks the store itself', async (t) => {
+  let nowMs = 0;
+  t.mock.method(performance, 'now', () => nowMs);
+  const { ask, calls } = createSlowStore();
+  const failed = [ask('ann'), ask('ann'), ask('ann')];
+  await settled();
+  nowMs = 5_001;
+  const served = ask('ann');
+  calls[0]?.fail(new Error('the database is away'));
+  for (const { status } of await Promise.all(failed)) assert.equal(status, 503);
+  await settled();
+  assert.equal(calls.length, 2);
+  calls[1]?.answer();
+  assert.equal((await served).status, 200);
+});
+
+test('lists that turn out to be short or to have a version need no turns', async () => {
+  for (const listed of [manyOrders(1), Object.assign(manyOrders(1), { version: 1 })]) {
+    const { ask, calls } = createSlowStore(listed);
+    const replies = Array.from({ length: 5 }, () => ask('ann'));
+    await settled();
+    assert.equal(calls.length, 1, 'nobody knows yet that the list is short');
+    calls[0]?.answer();
+    await settled();
+    assert.equal(calls.length, 5);
+    for (const { answer } of calls) answer();
+    for (const { status } of await Promise.all(replies)) assert.equal(status, 200);
+  }
+});
+
+test('a list that grows long without a version takes turns from then on', async () => {
+  let listed = manyOrders(1);
+  let calls = 0;
+  const ask = createAsker(async () => {
+    calls++;
+    return listed;
+  });
+  await ask();
+  listed = LONG;
+  for (const { status } of await Promise.all([ask(), ask(), ask()])) assert.equal(status, 200);
+  assert.equal(calls, 1 + 2 * 3, 'each request drops its array and asks again in its turn');
+  await Promise.all([ask(), ask()]);
+  assert.equal(calls, 7 + 2);
+});
+
+test('each waiting request asks the store in its own context, and is given what the store returns to it', async () => {
+  const requester = new AsyncLocalStorage<number>();
+  const ask = createAsker(async () => LONG.map(({ id }) => ({ id, quantity: requester.getStore() })));
+  const replies = [1, 2, 3, 4, 5].map((who) => requester.run(who, () => ask('ann')));
+  for (const [index, { text }] of (await Promise.all(replies)).entries()) {
+    assert.match(text, new RegExp(`^\\[\\{"id":0,"quantity":${index + 1}\\}`));
+  }
+});
+
+test('an array that the host changes while it waits or is serialised is listed as it was when the turn came', async () => {
+  const listed = manyOrders(1_200);
+  const ask = createAsker(() => listed);
+  const replies = [ask(), ask()];
+  listed.length = 600;
+  const texts = (await Promise.all(replies)).map(({ text }) => JSON.parse(text).length);
+  assert.deepEqual(texts, [1_200, 600]);
+});
