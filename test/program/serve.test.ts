@@ -150,6 +150,7 @@ test('--public-url is the address in the greeting, the OpenAPI document and the 
   const greeting = server.stderr();
   assert.match(greeting, /^ {2}curl .* "https:\/\/shop\.example\/shop\/v1\/store\/orders"$/m);
   assert.match(greeting, /^Documentation: https:\/\/shop\.example\/shop\/docs$/m);
+  assert.equal(server.log()[0]?.['docs'], `${publicUrl}/docs`);
   const ask = async (path: string) => (await fetch(new URL(path, server.url))).text();
   assert.equal(JSON.parse(await ask('/openapi.json')).servers[0].url, `${publicUrl}/v1`);
   for (const shown of [greeting, await ask('/openapi.json'), await ask('/docs')]) assert.doesNotMatch(shown, /127\.0/);

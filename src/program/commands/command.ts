@@ -14,6 +14,8 @@ export interface Command {
   readonly operand?: string;
   /** The options, by name without dashes. Every command also has `--help` and `--json`. */
   readonly options: Readonly<Record<string, CommandOption>>;
+  /** What `--json` does. Default: it prints one JSON value. */
+  readonly json?: string;
   /** Example command lines for the help text, without the program's name. */
   readonly examples: readonly string[];
   run(invocation: Invocation): CommandResult | Promise<CommandResult>;
@@ -40,13 +42,9 @@ export const PROGRAM = 'store-orders';
 
 const countSchema = wholeNumber(1, 1_000_000_000);
 
-const COMMON_OPTIONS: Readonly<Record<string, CommandOption>> = {
-  json: { about: 'print one JSON value, for scripts' },
-  help: { about: 'show this help' },
-};
-
-export function optionsOf(command: Command): ReadonlyMap<string, CommandOption> {
-  return new Map(Object.entries({ ...command.options, ...COMMON_OPTIONS }));
+export function optionsOf({ options, json = 'print one JSON value, for scripts' }: Command) {
+  const common: Readonly<Record<string, CommandOption>> = { json: { about: json }, help: { about: 'show this help' } };
+  return new Map(Object.entries({ ...options, ...common }));
 }
 
 /** Checks the arguments of a command against its operand and options. Throws a {@link Misuse}. */

@@ -9,8 +9,9 @@ import { type Command, commandLine, type Invocation, settingOptions } from './co
 
 export const serveCommand: Command = {
   name: 'serve',
-  summary: 'Runs the server until SIGTERM or SIGINT. With --json, the log is JSON even on a terminal.',
+  summary: 'Runs the server until SIGTERM or SIGINT.',
   options: settingOptions(SETTING_NAMES),
+  json: 'log JSON lines, as without a terminal',
   examples: ['serve --port 3000 --db shop.db', 'serve --config settings.json --log events'],
   run: serve,
 };

@@ -22,8 +22,8 @@ export interface GreetingOptions {
 
 /**
  * Fills a new storage with sample orders and demo keys, and prints the keys. If there are no keys,
- * prints how to create one. On a terminal, or with demo keys, prints the address of the
- * documentation. Uses stderr, because stdout may be a log, which must never contain a key.
+ * prints how to create one. With demo keys, prints the address of the documentation, which the log
+ * has at every start. Uses stderr, because stdout may be a log, which must never contain a key.
  */
 export async function greet({ orders, keys, name }: ServerStorage, options: GreetingOptions): Promise<void> {
   const { address, basePath, createKeyCommand, hasSample, showsKeys } = options;
@@ -36,9 +36,7 @@ export async function greet({ orders, keys, name }: ServerStorage, options: Gree
   if (await keys.isEmpty()) {
     lines.push(`${name} has no API keys.${createKeyCommand === undefined ? '' : ` Create one: ${createKeyCommand}`}`);
   }
-  if (address !== undefined && (process.stderr.isTTY || (hasSample && showsKeys))) {
-    lines.push(`Documentation: ${address}/docs`, '');
-  }
+  if (address !== undefined && hasSample && showsKeys) lines.push(`Documentation: ${address}/docs`, '');
   await writeText(process.stderr, lines.map((line) => `${line}\n`).join(''));
 }
 

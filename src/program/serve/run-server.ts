@@ -54,10 +54,11 @@ export async function runServer(
 
     const address = addressOf(server);
     const url = address && baseAddress(address, settings.basePath);
+    const publicAddress = settings.publicUrl ?? (address && localAddress(baseAddress(address, '')));
     const isInMemory = storage.name === IN_MEMORY;
     if (lifecycle.worker === undefined || lifecycle.worker === 1) {
       await greet(storage, {
-        address: settings.publicUrl ?? (address && localAddress(baseAddress(address, ''))),
+        address: publicAddress,
         basePath: settings.basePath,
         createKeyCommand: isInMemory ? undefined : createKeyCommand,
         hasSample: settings.sample && created !== undefined,
@@ -69,6 +70,7 @@ export async function runServer(
     }
     lifecycle.report('listening', {
       url,
+      docs: publicAddress && `${publicAddress}/docs`,
       socket: typeof port === 'string' ? port : undefined,
       db: isInMemory ? undefined : storage.name,
       redis: settings.redisUrl?.name,

@@ -31,7 +31,9 @@ describe('workers', { skip }, () => {
     const [{ time, ...listening } = {}] = server.log();
     const db = `postgres://${encodeURIComponent(engine?.connection.host ?? '')}:5432/postgres`;
     const { url } = server;
-    assert.deepEqual(listening, { level: 'info', event: 'listening', url, db, redis: env.REDIS_URL, workers: WORKERS });
+    const docs = `${new URL('/docs', url)}`;
+    const redis = env.REDIS_URL;
+    assert.deepEqual(listening, { level: 'info', event: 'listening', url, docs, db, redis, workers: WORKERS });
     assert.equal(server.stderr(), `${db} has no API keys. Create one: store-orders keys create --plan free\n`);
     const clients = await connect(CLIENTS, 300);
     const statuses: number[] = [];

@@ -63,14 +63,16 @@ test('on a terminal, a help text has bold headings and is wrapped at its width, 
   assert.match(await show('frobnicate', { NO_COLOR: '1' }), /^store-orders: unknown command/);
 });
 
-test('on a terminal, "serve" prints readable log lines; from the second start on, it also prints where the documentation is', {
+test('on a terminal, "serve" prints readable log lines, of which the first says where the documentation is', {
   skip,
 }, async (t) => {
   const cwd = temporaryDirectory();
-  for (const says of [/^Created store-orders\.db with 10 sample orders\./, /^Documentation: http:\S+\/docs\n/]) {
+  for (const says of [/^Created store-orders\.db with 10 sample orders\./, /^\S+ listening /]) {
     const { child, ended, shown } = onTerminal(t, cwd, 'serve --port 0');
     const text = () => shown().replaceAll('\r', '');
-    await until(() => / listening url=http:\/\/127\.0\.0\.1:\d+\/v1 db=store-orders\.db\n/.test(text()));
+    await until(() =>
+      / listening url=(http:\/\/127\.0\.0\.1:\d+)\/v1 docs=\1\/docs db=store-orders\.db\n/.test(text()),
+    );
     child.stdin.write(CTRL_C);
     assert.deepEqual(await ended, [0, null]);
     assert.match(text(), says);
