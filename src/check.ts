@@ -73,7 +73,14 @@ function optionPath(where: string, name: string): string {
 }
 
 /** The values of options that are left out, as the settings of the program show them. */
-export const DEFAULTS = { basePath: '/v1', addressPerMinute: 600, trustProxy: 0, maxConnectionsPerAddress: 1_024 };
+export const DEFAULTS = {
+  basePath: '/v1',
+  addressPerMinute: 600,
+  trustProxy: 0,
+  maxConnectionsPerAddress: 1_024,
+  /** The address of the program when no setting changes it. */
+  sampleUrl: 'http://127.0.0.1:8080',
+};
 
 /**
  * Matches an empty text, or path segments of characters that need no escaping (RFC 3986 §3.3), not

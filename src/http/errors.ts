@@ -23,10 +23,14 @@ const ERRORS = {
 /** The `code` of an Error object. The specification (part 7) leaves its values to the service. */
 export type ErrorCode = keyof typeof ERRORS;
 
+/** Every code of an Error object. */
 export const ERROR_CODES: readonly ErrorCode[] = Object.keys(ERRORS) as ErrorCode[];
 
-/** Returns the Error object (specification, part 2), which has exactly these three fields. */
-export function errorObject(code: ErrorCode) {
-  const [status, message] = ERRORS[code];
+/**
+ * Returns the Error object (specification, part 2), which has exactly these three fields. `message`
+ * replaces the text of the code: a 400 of the host can say which parameter is wrong.
+ */
+export function errorObject(code: ErrorCode, message: string = ERRORS[code][1]) {
+  const [status] = ERRORS[code];
   return { code, message, status };
 }

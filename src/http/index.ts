@@ -4,7 +4,7 @@ export { type AddressedRequest, addressKey, forwardedAddress } from './client-ad
 export { ERROR_CODES, type ErrorCode, errorObject } from './errors.js';
 export type { OpenPath } from './front-door.js';
 export { createKeyAuthenticator } from './key-authenticator.js';
-export { type NodeHandler, nodeHandler } from './mounts/node.js';
+export { type NodeHandler, type NodeRequest, nodeHandler } from './mounts/node.js';
 export { OPERATION_NAMES } from './operations.js';
 export type { Reply } from './reply.js';
 export type { RequestHead } from './request.js';

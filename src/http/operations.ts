@@ -32,6 +32,7 @@ export const OPERATIONS = {
 /** The name of an operation in the specification. */
 export type OperationName = keyof typeof OPERATIONS;
 
+/** The names of all operations, for example to create metrics for each. */
 export const OPERATION_NAMES: readonly OperationName[] = Object.keys(OPERATIONS) as OperationName[];
 
 /** Returns the operations of a path by method. HEAD has the operation of GET. */

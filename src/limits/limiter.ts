@@ -97,7 +97,10 @@ export interface WindowState {
   readonly refillAtMs: number;
 }
 
-/** Everything that a limiter stores about one key, as plain data for JSON. */
+/**
+ * Everything that a limiter stores about one key, as plain data for JSON. Its format is that of the
+ * package's version, and later versions read it.
+ */
 export interface KeyState {
   readonly buckets: readonly NamedBucket[];
   readonly ban?: BanState;

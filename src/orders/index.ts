@@ -2,7 +2,7 @@ export { type CancelOutcome, cancelOutcome, type OrderStatus, type ShipOutcome, 
 export { serializeOrder } from './json.js';
 export { createMemoryOrderStore, type MemoryOrderStore } from './memory/store.js';
 export { type Order, type OrderId, parseOrderId } from './order.js';
-export type { OrderInput, OrderRecord } from './record.js';
+export { type OrderInput, type OrderRecord, parseOrderRecord } from './record.js';
 export type {
   ListedOrders,
   MaybePromise,

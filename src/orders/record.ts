@@ -18,7 +18,7 @@ export interface OrderInput extends Omit<Order, 'id' | 'petId' | 'quantity'> {
   readonly status?: OrderStatus | undefined;
 }
 
-/** A mistake in a record, and the field that has it. */
+/** The first mistake in a record, as a sentence: `field` is its subject. */
 export interface RecordMistake extends Mistake {
   /** The name of the field, or `the record` if the value is not an object. */
   readonly field: string;
@@ -29,12 +29,12 @@ export const ORDER_FIELDS: readonly (keyof OrderRecord)[] = [...FIELD_NAMES, 'st
 
 const KNOWN_FIELDS: ReadonlySet<string> = new Set(ORDER_FIELDS);
 /** Matches the word of a status. */
-export const STATUS = /^[a-z][a-z0-9_]{0,63}$/;
+const STATUS = /^[a-z][a-z0-9_]{0,63}$/;
 
 /**
- * Validates one record. A field with the value `undefined` counts as absent. With `statuses`,
- * rejects any other status, because a typo would create an order that can be neither cancelled nor
- * shipped. A valibot schema would take several times as long, too long for millions of records.
+ * Returns the record of an order, with the status `pending` if it has none, or the first mistake in
+ * it. A field with the value `undefined` counts as absent. With `statuses`, rejects any other status,
+ * because a typo would create an order that can be neither cancelled nor shipped. A valibot schema would take several times as long, too long for millions of records.
  */
 export function parseOrderRecord(input: unknown, statuses?: readonly string[]): OrderRecord | RecordMistake {
   if (typeof input !== 'object' || input === null) return { field: 'the record', mistake: 'must be an object' };

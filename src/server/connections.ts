@@ -1,9 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-import { addressKey } from '../http/client-address.js';
-import type { Reply } from '../http/index.js';
-import type { NodeRequest } from '../http/mounts/node.js';
+import { addressKey, type NodeRequest, type Reply } from '../http/index.js';
 import { makeLast } from '../http/mounts/node-internals.js';
 import { firstToGiveWay, type Use } from './give-way.js';
 

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import type { NodeRequest } from '../http/mounts/node.js';
+import type { NodeRequest } from '../http/index.js';
 import { responseInProgress } from '../http/mounts/node-internals.js';
 
 /** What is known about the use of a connection. */

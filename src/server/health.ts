@@ -1,6 +1,7 @@
 import { checkFunction } from '../check.js';
 import type { ErrorCode, OpenPath } from '../http/index.js';
 
+/** The states of a backend, the best first. */
 export const BACKEND_STATES = ['ok', 'degraded', 'unavailable'] as const;
 
 /** In the state `degraded`, the server works without the backend as far as possible. */
@@ -59,6 +60,7 @@ async function checkReadiness(backends: Backends, isDraining: () => boolean) {
   return { ...jsonOutcome(503, error, 'Retry-After', '1'), code };
 }
 
+/** Resolves to the state of a backend: `unavailable` if its function throws, rejects or returns another value. */
 export async function stateOf(check: Backends[string]): Promise<BackendState> {
   try {
     const state = await check();

@@ -1,9 +1,13 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Server as NetServer } from 'node:net';
 import { checkFields, checkPublicUrl, checkWholeNumber, DEFAULTS } from '../check.js';
-import { createOrderService, forwardedAddress, nodeHandler, type OrderServiceOptions } from '../http/index.js';
-import type { NodeRequest } from '../http/mounts/node.js';
-import { makeLast } from '../http/mounts/node-internals.js';
+import {
+  createOrderService,
+  forwardedAddress,
+  type NodeRequest,
+  nodeHandler,
+  type OrderServiceOptions,
+} from '../http/index.js';
 import { createForwardedWarning } from '../http/mounts/warnings.js';
 import { SERVICE_FIELDS } from '../http/service/service.js';
 import { connectionLimit } from './connection-limit.js';
@@ -106,7 +110,7 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
 
   function onRequest(request: IncomingMessage, response: ServerResponse): void {
     connections.recordRequest(request.socket, response);
-    if (drained !== undefined) makeLast(response);
+    if (drained !== undefined) response.setHeader('Connection', 'close');
     handler(request, response);
   }
 

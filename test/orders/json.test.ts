@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { serializeOrder } from 'store-orders/store';
-import { parseJson, serializeOrders, serializeRecord } from '../../dist/orders/json.js';
-import { parseOrderRecord } from '../../dist/orders/record.js';
+import { parseJson, serializeRecord } from 'store-orders/json';
+import { parseOrderRecord, serializeOrder } from 'store-orders/store';
+import { serializeOrders } from '../../dist/orders/json.js';
 import { orderRecord } from './support/order-arbitrary.js';
 
 /** Converts the result of parseJson to that of JSON.parse. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { createMemoryOrderStore } from 'store-orders';
-import { parseOrderRecord } from '../../dist/orders/record.js';
+import { parseOrderRecord } from 'store-orders/store';
 import { INT64_MAX, INT64_MIN } from './support/ids.js';
 import { orderRecord } from './support/order-arbitrary.js';
 

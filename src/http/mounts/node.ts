@@ -10,6 +10,7 @@ import { send } from './node-reply.js';
 import { attachTo, respondBeforeErrors } from './node-server.js';
 import { createFrameworkAddress, createPrefixWarning } from './warnings.js';
 
+/** A request of node:http, https or http2. */
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
 type HttpResponse = ServerResponse | Http2ServerResponse;
 

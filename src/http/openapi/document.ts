@@ -6,6 +6,7 @@ import { createResponses, type OpenApiResponse, responsesOf } from './responses.
 import { type CodeSample, createSamples } from './samples.js';
 import { EXAMPLE_ID, type Header, headers, type Json, type Reference, refer, type Schema, schemas } from './schemas.js';
 
+/** An operation of the document, also for a host that adds its own. */
 export interface OpenApiOperation {
   readonly operationId: string;
   readonly tags: readonly string[];
@@ -22,10 +23,10 @@ export interface OpenApiOperation {
 
 interface OpenApiParameter {
   readonly name: string;
-  readonly in: 'path';
-  readonly required: true;
+  readonly in: 'path' | 'query' | 'header';
+  readonly required: boolean;
   readonly description: string;
-  readonly schema: Reference;
+  readonly schema: Reference | Schema;
   readonly example: string | number | boolean;
 }
 
@@ -51,9 +52,6 @@ export interface OpenApiDocument {
     readonly responses: Readonly<Record<string, OpenApiResponse>>;
   };
 }
-
-/** The address of the program when no option changes it. */
-const LOCAL_URL = 'http://127.0.0.1:8080';
 
 const SECURITY_SCHEME = 'apiKey';
 
@@ -110,23 +108,13 @@ export interface OpenApiOptions extends Pick<OrderServiceOptions, 'basePath'> {
   readonly publicUrl?: string | undefined;
 }
 
-export interface Addresses {
-  readonly basePath: string;
-  /** The address of the service in samples, with the base path. */
-  readonly base: string;
-}
-
-export function addressesOf({ basePath = DEFAULTS.basePath, publicUrl = LOCAL_URL }: OpenApiOptions): Addresses {
-  return { basePath, base: publicUrl + basePath };
-}
-
 /** Creates the OpenAPI document. Throws a TypeError that names an invalid option. */
 export function createOpenApiDocument(options: OpenApiOptions = {}): OpenApiDocument {
   checkFields('options', options, ['basePath', 'publicUrl']);
-  const { basePath, base } = addressesOf(options);
+  const { basePath = DEFAULTS.basePath, publicUrl } = options;
   checkBasePath(basePath);
-  checkPublicUrl(options.publicUrl);
-  const url = options.publicUrl === undefined ? basePath : base;
+  checkPublicUrl(publicUrl);
+  const url = (publicUrl ?? '') + basePath;
   return {
     openapi: '3.1.0',
     info: {
@@ -146,7 +134,7 @@ export function createOpenApiDocument(options: OpenApiOptions = {}): OpenApiDocu
     ],
     tags: [{ name: 'orders', description: 'Orders placed in the store.' }],
     security: [{ [SECURITY_SCHEME]: [] }],
-    paths: createPaths(base),
+    paths: createPaths((publicUrl ?? DEFAULTS.sampleUrl) + basePath),
     components: {
       securitySchemes: {
         [SECURITY_SCHEME]: {

@@ -1,1 +1,1 @@
-export { createOpenApiDocument, type OpenApiDocument, type OpenApiOptions } from './document.js';
+export { createOpenApiDocument, type OpenApiDocument, type OpenApiOperation, type OpenApiOptions } from './document.js';

@@ -6,6 +6,7 @@ import { checkPlan, type Plan } from '../plan.js';
 import { decide, keyState } from '../rule.js';
 import type { Instant } from '../token-bucket.js';
 import { BucketPool } from './bucket-pool.js';
+import { checkKeyState, shiftTimes } from './key-state.js';
 import { type PackedPlan, packPlan } from './packed-plan.js';
 
 /**
@@ -25,16 +26,22 @@ export interface MemoryLimiter extends RateLimiter {
   ban(key: string, ms: number): void;
   /** Ends the ban of a key, and forgets its refusals and earlier bans. */
   unban(key: string): void;
+  /**
+   * Returns everything that is stored about a key, as plain data for JSON with Unix times, or
+   * `undefined` if its quotas are full. Save it, so that a restart does not refill the quotas.
+   */
+  inspect(key: string): KeyState | undefined;
+  /**
+   * Replaces what is stored about a key by what `inspect` has returned, perhaps in an earlier process.
+   * Throws a TypeError or RangeError that names what is wrong in the state.
+   */
+  restore(key: string, state: KeyState): void;
 }
 
-/** A memory limiter whose states can be read and written. */
+/** A memory limiter whose `inspect` and `restore` have the instants of its clock, unchecked. */
 export interface StatefulLimiter extends MemoryLimiter {
   /** The clock that all its instants are read from. */
   readonly clock: Clock;
-  /** Returns the stored state of a key, or `undefined` if there is none. */
-  inspect(key: string): KeyState | undefined;
-  /** Replaces the stored state of a key: its windows, refusals and bans. */
-  restore(key: string, state: KeyState): void;
 }
 
 export interface MemoryLimiterOptions {
@@ -65,7 +72,18 @@ interface PooledPlan extends PackedPlan {
  * ```
  */
 export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryLimiter {
-  return createStatefulLimiter(options);
+  const { clock, ...limiter } = createStatefulLimiter(options);
+  return {
+    ...limiter,
+    inspect(key) {
+      const state = limiter.inspect(key);
+      return state && shiftTimes(state, clock.utcOffsetMs());
+    },
+    restore(key, state) {
+      checkKeyState(state);
+      limiter.restore(key, shiftTimes(state, -clock.utcOffsetMs()));
+    },
+  };
 }
 
 export function createStatefulLimiter(options: MemoryLimiterOptions = {}): StatefulLimiter {

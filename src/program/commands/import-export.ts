@@ -2,9 +2,9 @@ import { createReadStream, fstatSync, openSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { failureOf } from '../../databases/sqlite/failure.js';
 import { messageOf } from '../../message-of.js';
-import { serializeRecord } from '../../orders/json.js';
-import { STATUS } from '../../orders/record.js';
-import type { ImportedRecord } from '../../orders/store.js';
+import { serializeRecord } from '../../orders/exact-json.js';
+import { parseOrderRecord } from '../../orders/index.js';
+import type { ImportedRecord } from '../../orders/sqlite/engine.js';
 import { type CommandResult, done, failed, Misuse } from '../command-result.js';
 import { writeText } from '../log/write-text.js';
 import type { Storage } from '../storage/storage.js';
@@ -50,7 +50,7 @@ function readStatuses({ flags }: Invocation): readonly string[] {
   const text = flags.get('statuses');
   if (typeof text !== 'string') return [];
   const statuses = text.split(',');
-  if (statuses.every((status) => STATUS.test(status))) return statuses;
+  if (statuses.every((status) => !('mistake' in parseOrderRecord({ id: 0, status })))) return statuses;
   const given = JSON.stringify(text);
   throw new Misuse(`--statuses: expected lower-case words separated by commas, such as returned,on_hold, not ${given}`);
 }

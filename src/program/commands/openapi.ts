@@ -1,4 +1,4 @@
-import { createOpenApiDocument } from '../../http/openapi/document.js';
+import { createOpenApiDocument } from '../../http/openapi/index.js';
 import { readSettings } from '../settings/read-settings.js';
 import { type Command, settingOptions } from './command.js';
 

@@ -1,7 +1,12 @@
+import { ORDER_FIELDS, serializeRecord } from '../../orders/exact-json.js';
 import { FIELD_NAMES, FIELDS } from '../../orders/fields.js';
-import { type CancelOutcome, type OrderId, parseOrderId, type ShipOutcome } from '../../orders/index.js';
-import { serializeRecord } from '../../orders/json.js';
-import { ORDER_FIELDS, type OrderRecord } from '../../orders/record.js';
+import {
+  type CancelOutcome,
+  type OrderId,
+  type OrderRecord,
+  parseOrderId,
+  type ShipOutcome,
+} from '../../orders/index.js';
 import { type CommandResult, failed, Misuse } from '../command-result.js';
 import { printable } from '../log/printable.js';
 import type { Storage } from '../storage/storage.js';

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Principal } from '../../http/index.js';
-import { type Clock, createSystemClock } from '../../limits/clock.js';
+import { type Clock, createSystemClock } from '../../limits/index.js';
 import { createApiKey, isApiKey, keyDigest, randomBase62 } from './api-key.js';
 import { type KeyPlan, toPlan } from './key-plan.js';
 import type { KeyRecord } from './key-record.js';

@@ -1,4 +1,4 @@
-import { createStatefulLimiter } from '../../limits/memory/limiter.js';
+import { createMemoryLimiter, createSystemClock } from '../../limits/index.js';
 import { createRedisLimiter, type RedisLimiter } from '../../limits/redis/limiter.js';
 import type { QuotaTable } from '../storage/quota-table.js';
 import type { RedisConnection } from './redis-client.js';
@@ -16,8 +16,9 @@ export function savedQuotaAdmin(place: string, quotas: QuotaTable | undefined): 
   return {
     place,
     async peek(keyId, plan, cost) {
-      const limiter = createStatefulLimiter();
-      await withSavedQuotas(limiter, table, keyId);
+      const clock = createSystemClock();
+      const limiter = createMemoryLimiter({ clock });
+      await withSavedQuotas(limiter, clock, table, keyId);
       return limiter.peek(keyId, plan, cost);
     },
     reset: (keyId) => table.request(keyId, 'reset'),

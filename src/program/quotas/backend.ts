@@ -1,8 +1,7 @@
-import { PLANS, type RateLimiter } from '../../limits/index.js';
-import { createStatefulLimiter } from '../../limits/memory/limiter.js';
+import { createMemoryLimiter, createSystemClock, PLANS, type RateLimiter } from '../../limits/index.js';
 import type { LimiterMode } from '../../limits/redis/limiter.js';
 import { messageOf } from '../../message-of.js';
-import type { BackendState } from '../../server/health.js';
+import type { BackendState } from '../../server/index.js';
 import type { EventLog } from '../log/log.js';
 import type { RedisAddress } from '../settings/urls.js';
 import type { SavedQuotas } from '../storage/quota-table.js';
@@ -37,7 +36,8 @@ const SAVE_EVERY_MS = 500;
  * quota.
  */
 async function countInMemory(quotas: SavedQuotas | undefined, log: EventLog): Promise<QuotaBackend> {
-  const limiter = await withSavedQuotas(createStatefulLimiter(), requireTable(quotas));
+  const clock = createSystemClock();
+  const limiter = await withSavedQuotas(createMemoryLimiter({ clock }), clock, requireTable(quotas));
   /** Why the last save failed, if it did. The same failure is logged once. */
   let failure: string | undefined;
 

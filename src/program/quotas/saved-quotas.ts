@@ -1,6 +1,5 @@
-import * as v from 'valibot';
-import type { KeyState } from '../../limits/limiter.js';
-import type { StatefulLimiter } from '../../limits/memory/limiter.js';
+import type { Clock, MemoryLimiter } from '../../limits/index.js';
+import { messageOf } from '../../message-of.js';
 import type { SavedQuotas } from '../storage/quota-table.js';
 
 /** Returns the table. It is absent only with PostgreSQL, where Redis counts the quotas instead. */
@@ -9,32 +8,11 @@ export function requireTable<Table>(quotas: Table | undefined): Table {
   return quotas;
 }
 
-const integerSchema = v.pipe(v.number(), v.safeInteger());
-const stateSchema = v.pipe(
-  v.string(),
-  v.parseJson(),
-  v.object({
-    buckets: v.array(
-      v.object({
-        name: v.string(),
-        refill: v.literal('interval'),
-        ...v.entriesFromList(['windowMs', 'taken', 'atMs'], integerSchema),
-      }),
-    ),
-    ban: v.exactOptional(
-      v.object({
-        strikesAtMs: v.array(integerSchema),
-        ...v.entriesFromList(['refusedAtMs', 'forgiven', 'banEndMs', 'banMs', 'level', 'forgetAtMs'], integerSchema),
-      }),
-    ),
-  }),
-);
-
 /**
  * A limiter whose quotas of keys survive a restart. Quotas of addresses are not saved, because
  * strangers could fill the table with them.
  */
-export interface SavedLimiter extends Pick<StatefulLimiter, 'take'> {
+export interface SavedLimiter extends Pick<MemoryLimiter, 'take'> {
   /**
    * Applies the changes that commands requested, and saves all changed quotas in one transaction.
    * If it rejects, the next call tries again.
@@ -44,14 +22,14 @@ export interface SavedLimiter extends Pick<StatefulLimiter, 'take'> {
 
 /**
  * Loads the saved quotas of all keys, or only of `onlyKeyId`, into the limiter. From then on,
- * tracks which keys have changed.
+ * tracks which keys have changed. `clock` is that of the limiter.
  */
 export async function withSavedQuotas(
-  limiter: StatefulLimiter,
+  limiter: MemoryLimiter,
+  clock: Clock,
   table: SavedQuotas,
   onlyKeyId?: string,
 ): Promise<SavedLimiter> {
-  const { clock } = limiter;
   const unsaved = new Set<string>();
   let appliedSeq = 0n;
 
@@ -72,11 +50,12 @@ export async function withSavedQuotas(
     if (leftMs > 0) limiter.ban(keyId, leftMs);
   }
 
-  // States are parsed here and not in the worker, because loading valibot would delay its start.
   for (const [keyId, json] of await table.load(onlyKeyId)) {
-    const { success, output, issues } = v.safeParse(stateSchema, json);
-    if (!success) throw new Error(`the saved quotas of ${keyId} are invalid: ${issues[0].message}`);
-    limiter.restore(keyId, shiftTimes(output, -clock.utcOffsetMs()));
+    try {
+      limiter.restore(keyId, JSON.parse(json));
+    } catch (error) {
+      throw new Error(`the saved quotas of ${keyId} are invalid: ${messageOf(error)}`);
+    }
   }
   // Changes that commands requested while no server ran are applied before the first `take`.
   await applyRequests();
@@ -92,10 +71,9 @@ export async function withSavedQuotas(
       const saving = [...unsaved];
       if (saving.length === 0) return;
       unsaved.clear();
-      const offsetMs = clock.utcOffsetMs();
       const states = saving.map((keyId) => {
         const state = limiter.inspect(keyId);
-        return [keyId, state && JSON.stringify(shiftTimes(state, offsetMs))] as const;
+        return [keyId, state && JSON.stringify(state)] as const;
       });
       try {
         await table.save(states, appliedSeq);
@@ -104,25 +82,5 @@ export async function withSavedQuotas(
         throw error;
       }
     },
-  };
-}
-
-/**
- * Adds `ms` to the times in a state. The table holds Unix times, because the next process has
- * another clock. In a ban, a time of 0 means "never" and stays 0.
- */
-function shiftTimes({ buckets, ban }: KeyState, ms: number): KeyState {
-  const shift = (instantMs: number) => (instantMs === 0 ? 0 : instantMs + ms);
-  return {
-    buckets: buckets.map((bucket) => ({ ...bucket, atMs: bucket.atMs + ms })),
-    ...(ban && {
-      ban: {
-        ...ban,
-        refusedAtMs: shift(ban.refusedAtMs),
-        strikesAtMs: ban.strikesAtMs.map(shift),
-        banEndMs: shift(ban.banEndMs),
-        forgetAtMs: shift(ban.forgetAtMs),
-      },
-    }),
   };
 }

@@ -1,6 +1,5 @@
 import { createServer, type Server } from 'node:http';
-import { type ErrorCode, errorObject } from '../../http/errors.js';
-import { stopReading } from '../../http/mounts/node-internals.js';
+import { type ErrorCode, errorObject } from '../../http/index.js';
 
 const SERVER_OPTIONS = { headersTimeout: 5_000, requestTimeout: 5_000, connectionsCheckingInterval: 2_000 };
 const MOST_CONNECTIONS = 4;
@@ -8,12 +7,10 @@ const MOST_CONNECTIONS = 4;
 /**
  * Creates a server that responds to `/metrics` with the result of `collect`. The caller must call
  * `listen`, with a port that clients of the service cannot reach. A connection is closed after one
- * response, and pipelined requests are not read.
+ * response, and Node.js refuses pipelined requests with 503.
  */
 export function createMetricsServer(collect: () => Promise<string>): Server {
   const server = createServer(SERVER_OPTIONS, async (request, response) => {
-    stopReading(request.socket);
-    response.setHeader('Connection', 'close');
     const fail = (code: ErrorCode) => {
       const error = errorObject(code);
       response.statusCode = error.status;
@@ -31,5 +28,6 @@ export function createMetricsServer(collect: () => Promise<string>): Server {
     }
   });
   server.maxConnections = MOST_CONNECTIONS;
+  server.maxRequestsPerSocket = 1;
   return server;
 }

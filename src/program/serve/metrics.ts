@@ -1,8 +1,7 @@
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, register } from 'prom-client';
-import type { ReplyMessage } from '../../http/index.js';
-import { OPERATION_NAMES } from '../../http/operations.js';
+import { OPERATION_NAMES, type ReplyMessage } from '../../http/index.js';
 import type { LimiterMode } from '../../limits/redis/limiter.js';
-import { BACKEND_STATES, type Backends, stateOf } from '../../server/health.js';
+import { BACKEND_STATES, type Backends, stateOf } from '../../server/index.js';
 import type { Log } from '../log/log.js';
 
 const MODES: readonly LimiterMode[] = ['shared', 'local', 'open', 'closed'];

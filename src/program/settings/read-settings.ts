@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import * as v from 'valibot';
-import { JsonSyntaxError, parseJson } from '../../orders/json.js';
+import { JsonSyntaxError, parseJson } from '../../orders/exact-json.js';
 import { Misuse } from '../command-result.js';
 import { nearest } from './nearest.js';
 import { isSettingName, SETTING_NAMES, type SettingName, type Settings, settingsSchema } from './settings.js';

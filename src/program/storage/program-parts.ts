@@ -1,7 +1,6 @@
 import type { Schemas } from '../../databases/sqlite/migration.js';
 import type { Host } from '../../databases/sqlite/worker.js';
-import { createOrderParts } from '../../orders/sqlite/hosted.js';
-import { ORDERS_SCHEMA } from '../../orders/sqlite/table.js';
+import { createOrderParts, ORDERS_SCHEMA } from '../../orders/sqlite/engine.js';
 import { createQuotaTable } from './quota-table.js';
 import { createKeyTable } from './sqlite-keys.js';
 

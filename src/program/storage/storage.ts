@@ -1,6 +1,6 @@
-import type { OrderRecord } from '../../orders/record.js';
-import type { ImportedRecord, ImportOutcome, OwnedOrderStore } from '../../orders/store.js';
-import type { BackendState } from '../../server/health.js';
+import type { OrderRecord, OwnedOrderStore } from '../../orders/index.js';
+import type { ImportedRecord, ImportOutcome } from '../../orders/sqlite/engine.js';
+import type { BackendState } from '../../server/index.js';
 import type { KeyRing } from '../keys/key-ring.js';
 import type { QuotaTable, SavedQuotas } from './quota-table.js';
 

@@ -24,7 +24,7 @@ const dist = new URL('../../', import.meta.url);
 export function docsPaths(options: OpenApiOptions): Readonly<Record<string, OpenPath>> {
   const browser = readdirSync(new URL('server/docs/browser/', dist)).map((name) => `server/docs/browser/${name}`);
   // Every module of orders/ that a browser script imports, also indirectly.
-  const modules = ['json', 'fields', 'order', 'date-time'].map((name) => `orders/${name}.js`);
+  const modules = ['exact-json', 'json', 'record', 'fields', 'order', 'date-time'].map((name) => `orders/${name}.js`);
   const scripts = [...modules, 'server/docs/highlight.js', ...browser];
   // The OpenAPI modules are loaded at the first request, because they would slow down the start.
   const openApi = async () => {

@@ -1,4 +1,4 @@
-import { ERROR_CODES } from '../../http/errors.js';
+import { ERROR_CODES } from '../../http/index.js';
 import { indentJson, tokensOf } from './highlight.js';
 
 export function escapeHtml(plain: string): string {

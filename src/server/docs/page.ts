@@ -1,4 +1,5 @@
-import { addressesOf, createOpenApiDocument, type OpenApiOptions } from '../../http/openapi/document.js';
+import { DEFAULTS } from '../../check.js';
+import { createOpenApiDocument, type OpenApiOptions } from '../../http/openapi/index.js';
 import { escapeHtml, markdown, section } from './markup.js';
 import {
   methodMark,
@@ -16,7 +17,8 @@ import {
  */
 export function renderPage(options: OpenApiOptions, scripts: readonly string[]): string {
   const document = createOpenApiDocument(options);
-  const addresses = addressesOf(options);
+  const { basePath = DEFAULTS.basePath, publicUrl = DEFAULTS.sampleUrl } = options;
+  const addresses = { basePath, base: publicUrl + basePath };
   const base = escapeHtml(addresses.base);
   const title = escapeHtml(document.info.title);
   const operations = operationsOf(document);

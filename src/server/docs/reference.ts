@@ -1,7 +1,14 @@
-import { ERROR_CODES, errorObject } from '../../http/errors.js';
-import type { Addresses, OpenApiDocument, OpenApiOperation } from '../../http/openapi/document.js';
-import type { Schema } from '../../http/openapi/schemas.js';
+import { ERROR_CODES, errorObject } from '../../http/index.js';
+import type { OpenApiDocument, OpenApiOperation } from '../../http/openapi/index.js';
 import { errorLink, escapeHtml, fieldList, figure, jsonBlock, pre, prose, section } from './markup.js';
+
+type Schema = OpenApiDocument['components']['schemas'][string];
+
+/** The base path, and the address of the service in samples, which ends with it. */
+export interface Addresses {
+  readonly basePath: string;
+  readonly base: string;
+}
 
 /** An operation with the method and the path that call it. */
 interface CallableOperation extends OpenApiOperation {
@@ -106,7 +113,7 @@ export function renderHeaders({ components: { headers } }: OpenApiDocument): str
 
 /** Returns every error code with its message, which names the cause and the remedy. */
 export function renderErrorCodes(): string {
-  const errors = ERROR_CODES.map(errorObject).sort((one, other) => one.status - other.status);
+  const errors = ERROR_CODES.map((code) => errorObject(code)).sort((one, other) => one.status - other.status);
   const rows = errors.map(({ code, message, status }): readonly [string, string] => [
     `<code id="error-${code}">${code}</code> <span>${status}</span>`,
     escapeHtml(message),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { createStatefulLimiter } from '../../../dist/limits/memory/limiter.js';
+import { createMemoryLimiter, createSystemClock } from 'store-orders';
 import { commandLine, parseCommand } from '../../../dist/program/commands/command.js';
 import { banCommands } from '../../../dist/program/commands/quotas/commands.js';
 import { serveCommand } from '../../../dist/program/commands/serve.js';
@@ -92,7 +92,8 @@ test('"quota list" prints the 20 keys nearest their limit, or as many as --limit
   const opened = openSqliteStorage(db, { create: true });
   assert.ok(opened.ok);
   const { keys, quotas, close } = opened.storage;
-  const saved = await withSavedQuotas(createStatefulLimiter(), requireTable(quotas));
+  const clock = createSystemClock();
+  const saved = await withSavedQuotas(createMemoryLimiter({ clock }), clock, requireTable(quotas));
   const plan = { name: 'enterprise', perMinute: 300, perDay: 1_000 } as const;
   const ids: string[] = [];
   for (let taken = 1; taken <= 110; taken++) {

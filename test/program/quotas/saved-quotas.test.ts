@@ -2,10 +2,9 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { createPlan, perDay, perMinute } from 'store-orders/limiter';
+import { createMemoryLimiter, createPlan, perDay, perMinute } from 'store-orders/limiter';
 import { openSqliteDatabase } from 'store-orders/sqlite';
 import { createManualClock } from 'store-orders/testing';
-import { createStatefulLimiter } from '../../../dist/limits/memory/limiter.js';
 import { redisQuotaAdmin } from '../../../dist/program/quotas/admin.js';
 import { openQuotaBackend } from '../../../dist/program/quotas/backend.js';
 import { withSavedQuotas } from '../../../dist/program/quotas/saved-quotas.js';
@@ -28,8 +27,8 @@ type Table = ReturnType<typeof open>;
 /** Starts to count. `utcOffsetMs` is what the clock adds to its time to get Unix time. */
 async function start(table: Table, startMs?: number, utcOffsetMs = 0) {
   const clock = { ...createManualClock(startMs), utcOffsetMs: () => utcOffsetMs };
-  const limiter = createStatefulLimiter({ clock });
-  return { limiter, clock, saved: await withSavedQuotas(limiter, table) };
+  const limiter = createMemoryLimiter({ clock });
+  return { limiter, clock, saved: await withSavedQuotas(limiter, clock, table) };
 }
 
 test('used quotas, bans and refusals that count towards a ban survive a restart, although the clock of the next process starts at another zero', async (t) => {
@@ -53,14 +52,14 @@ test('used quotas, bans and refusals that count towards a ban survive a restart,
   assert.deepEqual(['banned', 'refused'].map(after.limiter.inspect), [
     {
       buckets: [
-        { name: 'minute', windowMs: minute, refill: 'interval', taken: 3, atMs: 7_000_000 + minute },
-        { name: 'day', windowMs: day, refill: 'interval', taken: 3, atMs: 7_000_000 + day },
+        { name: 'minute', windowMs: minute, refill: 'interval', taken: 3, atMs: 1_005_000 + minute },
+        { name: 'day', windowMs: day, refill: 'interval', taken: 3, atMs: 1_005_000 + day },
       ],
-      ban: { ...none, banEndMs: 7_000_005 + minute, banMs: minute, level: 1, forgetAtMs: 7_000_005 + minute + day },
+      ban: { ...none, banEndMs: 1_005_005 + minute, banMs: minute, level: 1, forgetAtMs: 1_005_005 + minute + day },
     },
     {
-      buckets: [{ name: 'day', windowMs: day, refill: 'interval', taken: 1, atMs: 7_000_006 + day }],
-      ban: { ...none, refusedAtMs: 7_000_006, forgiven: 1, strikesAtMs: [7_000_107, 7_000_707] },
+      buckets: [{ name: 'day', windowMs: day, refill: 'interval', taken: 1, atMs: 1_005_006 + day }],
+      ban: { ...none, refusedAtMs: 1_005_006, forgiven: 1, strikesAtMs: [1_005_107, 1_005_707] },
     },
   ]);
   after.clock.advance(99);

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { copyFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { createMemoryLimiter } from 'store-orders';
 import { openSqliteDatabase } from 'store-orders/sqlite';
-import { createStatefulLimiter } from '../../../dist/limits/memory/limiter.js';
 import { withSavedQuotas } from '../../../dist/program/quotas/saved-quotas.js';
 import { openServerSqliteStorage, openSqliteStorage } from '../../../dist/program/storage/sqlite.js';
 import { temporaryFile } from '../../support/temporary-file.js';
@@ -73,7 +73,8 @@ test('a saved state is the text that this version has saved', async (t) => {
   const before = await quotas.load();
   assert.equal(before.length, 2);
   // At the beginning of time, everything in the states still counts.
-  const limiter = createStatefulLimiter({ clock: { nowMs: () => 0, utcOffsetMs: () => 0 } });
-  await withSavedQuotas(limiter, { ...quotas, pending: async () => [] });
+  const clock = { nowMs: () => 0, utcOffsetMs: () => 0 };
+  const limiter = createMemoryLimiter({ clock });
+  await withSavedQuotas(limiter, clock, { ...quotas, pending: async () => [] });
   for (const [keyId, state] of before) assert.deepEqual(limiter.inspect(keyId), JSON.parse(state), ADVICE);
 });

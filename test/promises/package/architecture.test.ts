@@ -123,22 +123,69 @@ function loadedBy(...entries: readonly string[]): ReadonlySet<string> {
   return loaded;
 }
 
-test('store-orders/limiter loads neither packages nor modules of Node.js, so a browser can load it', () => {
-  const loaded = loadedBy('src/limits/index.ts');
-  assert.ok(loaded.has('src/limits/memory/bucket-pool.ts'), 'follows imports');
-  for (const file of loaded) {
-    const text = readFileSync(`${root}/${file}`, 'utf8');
-    assert.doesNotMatch(text, /^(?:import|export) (?!type)(?:[^;']* from )?'[^.]|\b(?:process|Buffer)\.\w/m, file);
-  }
+for (const [entry, file] of [
+  ['src/limits/index.ts', 'src/limits/memory/bucket-pool.ts'],
+  ['src/orders/exact-json.ts', 'src/orders/fields.ts'],
+] as const) {
+  test(`${entry} loads neither packages nor modules of Node.js, so a browser can load it`, () => {
+    const loaded = loadedBy(entry);
+    assert.ok(loaded.has(file), 'follows imports');
+    for (const path of loaded) {
+      const text = readFileSync(`${root}/${path}`, 'utf8');
+      assert.doesNotMatch(text, /^(?:import|export) (?!type)(?:[^;']* from )?'[^.]|\b(?:process|Buffer)\.\w/m, path);
+    }
+  });
+}
+
+/** What `server` and `program` import of the library although no entry exports it, and why. */
+const PRIVATE_IMPORTS = [
+  // What Node.js does not document is used in one file.
+  ['server/connections', 'http/mounts/node-internals'],
+  ['server/give-way', 'http/mounts/node-internals'],
+  // The same warning as in the Node mount, with another cure.
+  ['server/server', 'http/mounts/warnings'],
+  // The names of the options of a service, in the message about an unknown one.
+  ['server/server', 'http/service/service'],
+  // The entry would delay the thread that opens the file.
+  ['program/keys/key-plan', 'limits/plan'],
+  // The columns of tables on the terminal and of CSV, with their types.
+  ['program/commands/orders', 'orders/fields'],
+  ['program/commands/import/csv', 'orders/fields'],
+  // A log line is ASCII, as a list is.
+  ['program/log/log', 'orders/json'],
+] as const;
+
+test('server and program import the library by its entries, by databases and by two engine rooms, with eight exceptions', () => {
+  const { exports } = JSON.parse(readFileSync(`${root}/package.json`, 'utf8'));
+  const entries = Object.values<string>(exports).map((path) => path.replace(/^\.\/dist\/(.+)\.js$/, 'src/$1.ts'));
+  const rooms = ['orders/sqlite/engine', 'orders/postgres/engine'].map((room) => `src/${room}.ts`);
+  const isPublic = (path: string) =>
+    [...entries, ...rooms].includes(path) || /^src\/(?:databases\/|[a-z-]+\.ts$)/.test(path);
+  const found = [...imports].flatMap(([file, imported]) => {
+    const [, house = ''] = /^src\/(program|server)\//.exec(file) ?? [];
+    const others = house === '' ? [] : imported.filter((path) => !path.startsWith(`src/${house}/`) && !isPublic(path));
+    return others.map((path) => [file, path].map((name) => name.slice('src/'.length, -'.ts'.length)));
+  });
+  assert.deepEqual(found.sort(), PRIVATE_IMPORTS.map((pair) => [...pair]).sort());
+  assert.ok(PRIVATE_IMPORTS.length <= 8);
 });
 
-test('a host over a memory store loads fewer files and lines than README.md says', () => {
+test('the package has at most 128 public names, and its shared files 160 lines', () => {
+  const names = readFileSync(`${root}/test/snapshots/surface.txt`, 'utf8').matchAll(/^ {2}\w+ (\w+)$/gm);
+  const { size } = new Set([...names].map(([, name]) => name));
+  assert.ok(size > 100 && size <= 128, `${size} names`);
+  const shared = files.filter((file) => /^src\/(?!index)[a-z-]+\.ts$/.test(file));
+  const lines = shared.flatMap((file) => readFileSync(`${root}/${file}`, 'utf8').trimEnd().split('\n'));
+  assert.ok(lines.length <= 160, `${shared}: ${lines.length} lines`);
+});
+
+test('a host over a memory store loads no more files and lines than README.md says', () => {
   const loaded = [...loadedBy('src/index.ts')];
   const lines = loaded.flatMap((file) => readFileSync(`${root}/${file}`, 'utf8').trimEnd().split('\n'));
   const page = readFileSync(`${root}/README.md`, 'utf8');
-  const [, mostFiles, mostLines = ''] = /fewer than (\d+) files with ([\d,]+) lines/.exec(page) ?? [];
-  assert.ok(loaded.length > 20 && loaded.length < Number(mostFiles), `${loaded.length} files`);
-  assert.ok(lines.length < Number(mostLines.replace(',', '')), `${lines.length} lines`);
+  const [, mostFiles, mostLines = ''] = /at most (\d+) files and ([\d,]+) lines/.exec(page) ?? [];
+  assert.ok(loaded.length > 20 && loaded.length <= Number(mostFiles), `${loaded.length} files`);
+  assert.ok(lines.length <= Number(mostLines.replace(',', '')), `${lines.length} lines`);
 });
 
 test('src/README.md names every package that src imports, and the folders that import it', () => {

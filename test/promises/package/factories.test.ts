@@ -165,17 +165,9 @@ const FACTORIES: Readonly<Record<string, Row>> = {
 
 /** Exported functions that are not factories, because they create nothing from options. */
 const OTHERS = [
-  ...[
-    'addressKey',
-    'cancelOutcome',
-    'createDateClock',
-    'errorObject',
-    'parseOrderId',
-    'perDay',
-    'perMinute',
-    'principalOf',
-  ],
-  ...['serializeOrder', 'shipOutcome'],
+  ...['addressKey', 'cancelOutcome', 'createDateClock', 'createSystemClock', 'errorObject', 'parseJson'],
+  ...['parseJsonArray', 'parseOrderId', 'parseOrderRecord', 'perDay', 'perMinute', 'principalOf'],
+  ...['serializeOrder', 'serializeRecord', 'shipOutcome', 'stateOf'],
 ];
 
 const { exports }: { exports: Readonly<Record<string, string>> } = createRequire(import.meta.url)(

@@ -1,5 +1,6 @@
+import { ORDER_FIELDS } from '../../../orders/exact-json.js';
 import { FIELDS, isFieldName } from '../../../orders/fields.js';
-import { ORDER_FIELDS, type OrderRecord } from '../../../orders/record.js';
+import type { OrderRecord } from '../../../orders/index.js';
 import { ImportMistake } from './lines.js';
 
 /** The first line of an exported CSV file (RFC 4180). */

@@ -1,8 +1,8 @@
 import { constants } from 'node:buffer';
 import { ORDER_STATUSES } from '../../../orders/cancellation.js';
-import { JsonSyntaxError, parseJson, parseJsonArray } from '../../../orders/json.js';
-import { parseOrderRecord } from '../../../orders/record.js';
-import type { ImportedRecord } from '../../../orders/store.js';
+import { JsonSyntaxError, parseJson, parseJsonArray } from '../../../orders/exact-json.js';
+import { parseOrderRecord } from '../../../orders/index.js';
+import type { ImportedRecord } from '../../../orders/sqlite/engine.js';
 import { CSV_HEAD, createCsvReader } from './csv.js';
 import { ImportMistake, linesOf } from './lines.js';
 

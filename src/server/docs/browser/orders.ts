@@ -1,10 +1,11 @@
-import { FIELD_NAMES } from '../../../orders/fields.js';
-import { parseJsonArray } from '../../../orders/json.js';
+import { ORDER_FIELDS, parseJsonArray } from '../../../orders/exact-json.js';
 import { createElement, createScrollable } from './dom.js';
 
 type OnCancel = (id: string, button: HTMLButtonElement) => void;
 
 const SHOWN_ORDERS = 100;
+/** The API returns no status. */
+const COLUMNS = ORDER_FIELDS.filter((name) => name !== 'status');
 
 /**
  * Creates a table from the JSON text of a list of orders. Each row has a button that cancels its
@@ -25,7 +26,7 @@ export function renderOrders(text: string, onCancel: OnCancel): Node[] {
   const orderCount = `${rows.length} ${rows.length === 1 ? 'order' : 'orders'}`;
   const title = createElement('h3', 'listed', isCut ? `The first ${orderCount}` : orderCount);
   if (rows.length === 0) return [title];
-  const headings = createElement('tr', '', ...[...FIELD_NAMES, 'action'].map(renderHeading));
+  const headings = createElement('tr', '', ...[...COLUMNS, 'action'].map(renderHeading));
   const table = createElement(
     'table',
     'orders',
@@ -41,7 +42,7 @@ export function explainInRow(button: HTMLElement, content: Node | undefined): vo
   if (row?.nextElementSibling?.classList.contains('refusal')) row.nextElementSibling.remove();
   if (content === undefined) return;
   const cell = createElement('td', '', content);
-  cell.colSpan = FIELD_NAMES.length + 1;
+  cell.colSpan = COLUMNS.length + 1;
   row?.after(createElement('tr', 'refusal', cell));
 }
 
@@ -53,7 +54,7 @@ function renderHeading(name: string): HTMLTableCellElement {
 
 function renderOrder(value: unknown, onCancel: OnCancel): HTMLTableRowElement {
   const fields = new Map<string, unknown>(Object.entries(value ?? {}));
-  const cells = FIELD_NAMES.map((name) => {
+  const cells = COLUMNS.map((name) => {
     const cell = createElement(name === 'id' ? 'th' : 'td', name, String(fields.get(name) ?? ''));
     if (name === 'id') cell.scope = 'row';
     return cell;

@@ -1,4 +1,4 @@
-import { parseOrderId } from '../../../orders/order.js';
+import { parseOrderId } from '../../../orders/exact-json.js';
 import { announce, byId, formatDuration } from './dom.js';
 import { explainInRow, renderOrders } from './orders.js';
 import { showQuota } from './quota.js';
