@@ -10,6 +10,7 @@ import pg from 'pg';
 /** Stops a server and removes its files as soon as its input ends. */
 const GUARD = 'read -r _; "$0" --pgdata "$1" --mode immediate stop; rm -rf "$2"';
 const DEBIAN = '/usr/lib/postgresql';
+const USER = 'postgres';
 
 /** The folder of the server's programs. */
 const programs = folderOf('initdb');
@@ -51,6 +52,9 @@ export interface Engine {
   /** Returns the process id of the server. */
   pid(): string;
   start(): Promise<void>;
+  /** Starts a standby, which replicates this server until it is promoted. */
+  startStandby(...settings: readonly string[]): Promise<Engine>;
+  promote(): Promise<void>;
   /** Stops the server with all its connections, without a checkpoint. */
   crash(): Promise<void>;
   /** Stops the server and removes its files. */
@@ -64,11 +68,19 @@ export async function startEngine(...settings: readonly string[]): Promise<Engin
   return engine;
 }
 
-/** Starts a server. It is also stopped when this process ends, even if the process is killed. */
-export async function startPostgres(...settings: readonly string[]): Promise<Engine> {
+export function startPostgres(...settings: readonly string[]): Promise<Engine> {
+  const access = ['--username', USER, '--auth', 'trust'];
+  return startCluster(settings, 'initdb', ...access, '--no-sync', '--locale=C', '--encoding=UTF8');
+}
+
+/**
+ * Starts a server over the files that a program creates. It is also stopped when this process ends,
+ * even if the process is killed.
+ */
+async function startCluster(settings: readonly string[], creator: string, ...operands: string[]): Promise<Engine> {
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-'));
   const data = join(directory, 'data');
-  const connection = { host: directory, user: 'postgres' };
+  const connection = { host: directory, user: USER };
   const pools: pg.Pool[] = [];
   // PostgreSQL refuses to run as root.
   const account = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
@@ -76,7 +88,7 @@ export async function startPostgres(...settings: readonly string[]): Promise<Eng
 
   async function run(program: string, ...operands: readonly string[]): Promise<void> {
     // The program's account might be unable to read the working directory of this process.
-    await promisify(execFile)(join(programs ?? '', program), operands, { ...account, cwd: directory });
+    await promisify(execFile)(join(folderOf(program) ?? '', program), operands, { ...account, cwd: directory });
   }
   const control = (...operands: readonly string[]) => run('pg_ctl', '--pgdata', data, '--wait', ...operands);
   const options = [`unix_socket_directories=${directory}`, 'listen_addresses=', ...settings];
@@ -92,15 +104,26 @@ export async function startPostgres(...settings: readonly string[]): Promise<Eng
     stdio: ['pipe', 'ignore', 'ignore'],
   });
   const ended = once(guard, 'exit');
-  const access = ['--username', connection.user, '--auth', 'trust'];
-  await run('initdb', '--pgdata', data, ...access, '--no-sync', '--locale=C', '--encoding=UTF8');
-  await start();
+  try {
+    await run(creator, '--pgdata', data, ...operands);
+    await start();
+  } catch (error) {
+    guard.stdin.end();
+    throw error;
+  }
 
   return {
     connection,
     url: `postgres://${connection.user}@/postgres?host=${encodeURIComponent(directory)}`,
     start,
     crash,
+    promote: () => control('promote'),
+
+    startStandby: (...standbySettings) => {
+      const source = ['--host', directory, '--username', USER];
+      const options = ['--write-recovery-conf', '--checkpoint=fast', '--no-sync'];
+      return startCluster(standbySettings, 'pg_basebackup', ...source, ...options);
+    },
 
     pid: () => readFileSync(join(data, 'postmaster.pid'), 'latin1').split('\n')[0] ?? '',
 

@@ -24,6 +24,10 @@ const REPLY_MS = STATEMENT_MS + 1_000;
 /** The SQLSTATE code of a pooler that refuses a startup parameter. */
 const PROTOCOL_VIOLATION = '08P01';
 
+/** Looks up an order and a key that do not exist, because a list would read every order. */
+const SELECT_STATE = `SELECT current_setting('transaction_read_only') AS is_read_only,
+  EXISTS (SELECT FROM store_orders WHERE id = 0), EXISTS (SELECT FROM store_orders_keys WHERE id = '')`;
+
 type Driver = Pick<typeof import('pg'), 'Client' | 'Pool'>;
 
 /**
@@ -115,8 +119,11 @@ function storageOf(pool: Pool, name: string): Storage {
     importRecords: (batches, replace) => importRecords(connect, batches, replace),
     records: () => readRecords(connect),
 
-    /** Looks up an order and a key that do not exist, because a list would read every order. */
-    state: () => Promise.all([orders.get(0n), keys.get('')]).then(() => 'ok'),
+    async state(): Promise<'ok'> {
+      const [row] = (await pool.query(SELECT_STATE)).rows;
+      if (row.is_read_only === 'on') throw new Error('the database is read-only');
+      return 'ok';
+    },
 
     close: () => pool.end(),
   };

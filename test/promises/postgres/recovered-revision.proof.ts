@@ -101,6 +101,34 @@ describe('the revision of the orders in PostgreSQL, when they come back by anoth
     assert.notEqual((await store.list()).version, version);
   });
 
+  test('is missing on a standby, whose list shows all after its promotion', async (t) => {
+    const { pool, schema, later, store } = await openStore(t, engine);
+    const standby = await engine.startStandby();
+    t.after(standby.stop);
+    const replica = createPostgresOrderStore(standby.pool({ schema, onConnect: async () => {} }));
+    await replica.migrate();
+    // The transaction is in flight, which the standby does not see, when its number arrives there.
+    const end = await beginTransaction(pool, "INSERT INTO store_orders (id, status) VALUES (3, 'x')");
+    await store.put([{ id: 4 }]);
+    const kept = new Map<unknown, number>();
+    const countAfterEach = async () => {
+      later();
+      const pages = await replica.list();
+      const count = kept.get(pages.version) ?? (await listed(replica)).length;
+      kept.set(pages.version, count);
+      return count;
+    };
+    await until(async () => (await countAfterEach()) === 3);
+    await end();
+    await until(async () => (await countAfterEach()) === 4);
+    await standby.promote();
+    await replica.put([{ id: 5 }]);
+    assert.equal(await countAfterEach(), 5);
+    const { version } = await replica.list();
+    later();
+    assert.equal((await replica.list()).version, version);
+  });
+
   test('of a subscriber of logical replication changes by the trigger that README.md names', async (t) => {
     const admin = engine.pool({ options: '' });
     for (const database of ['publisher', 'subscriber']) await admin.query(`CREATE DATABASE ${database}`);
