@@ -20,14 +20,15 @@ export function processLifecycle(log: Log): Lifecycle {
   return { report: log.event, onStop: async (listener) => listener({ signal: await firstSignal() }) };
 }
 
-/** The messages from a worker to its primary, which sends `drain` and `metrics` to a worker. */
+/** The messages from a worker to its primary, which sends `drain`, `metrics` and `respond` to a worker. */
 export type WorkerMessage =
   | { readonly listening: LogFields }
   | { readonly failed: string }
-  | { readonly metrics: Reading };
+  | { readonly metrics: Reading }
+  | { readonly responds: true };
 
 export function isWorkerMessage(message: unknown): message is WorkerMessage {
-  const names = ['listening', 'failed', 'metrics'];
+  const names = ['listening', 'failed', 'metrics', 'responds'];
   return typeof message === 'object' && message !== null && names.some((name) => name in message);
 }
 
@@ -55,6 +56,9 @@ export function workerLifecycle(
   function send(message: WorkerMessage, sent?: () => void): void {
     worker?.send(message, sent);
   }
+  worker.on('message', (message: unknown) => {
+    if (message === 'respond') send({ responds: true });
+  });
 
   return {
     worker: number,

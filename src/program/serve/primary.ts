@@ -5,9 +5,11 @@ import { type CommandResult, failed } from '../command-result.js';
 import type { Log, LogFields } from '../log/log.js';
 import { WORKER_VARIABLE } from '../settings/read-settings.js';
 import type { Settings } from '../settings/settings.js';
+import { takeBackAtEnd } from './handed-over.js';
 import { isWorkerMessage } from './lifecycle.js';
 import { listenForMetrics, loadMetrics } from './metrics-port.js';
 import { firstSignal } from './signals.js';
+import { watchWorker } from './watch-worker.js';
 import { collectMetrics } from './worker-metrics.js';
 
 /** The shortest time between two starts of a worker. */
@@ -17,19 +19,30 @@ const STOP_MS = 9_000;
 
 /**
  * Runs the program in several workers with this process's arguments, on one port. This process
- * accepts the connections and hands them to the workers. It replaces a worker that exits. At a
- * signal, it stops accepting connections. Each worker then finishes the requests on its
- * connections, and exits.
+ * accepts the connections and hands them to the workers. It replaces a worker that exits, and kills
+ * one that does not respond. At a signal, it stops accepting connections. Each worker then finishes
+ * the requests on its connections, and exits.
  */
 export async function runPrimary({ workers: count, host, metricsPort }: Settings, log: Log): Promise<CommandResult> {
   const running = new Set<RunningWorker>();
   let isStopping = false;
 
   function start(number: number): RunningWorker {
-    const worker = startWorker(number);
-    running.add(worker);
-    void worker.ended.then(() => running.delete(worker));
-    return worker;
+    const started = startWorker(number);
+    const { worker, ended, listening } = started;
+    running.add(started);
+    void ended.then(() => running.delete(started));
+    const isOther = (other: RunningWorker) => other !== started && other.isListening;
+    takeBackAtEnd(worker, () => !isStopping && Array.from(running).some(isOther));
+    const watch = () => {
+      const endWatch = watchWorker(worker, () => {
+        log.error('worker does not respond', { worker: number });
+        worker.process.kill('SIGKILL');
+      });
+      void ended.then(endWatch);
+    };
+    listening.then(watch, () => {});
+    return started;
   }
 
   /** Replaces the worker when it ends. */

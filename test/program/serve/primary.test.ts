@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { until } from '../../support/until.js';
@@ -38,7 +40,7 @@ test('a primary logs once that all workers listen, replaces a worker under its n
   const { child, events, lines, workers, result } = startPrimary(t);
   await until(() => events().length === 1);
   const { time, ...listening } = lines()[0];
-  assert.deepEqual(listening, { level: 'info', event: 'listening', url: 'http://worker-1', workers: 2 });
+  assert.deepEqual(listening, { level: 'info', event: 'listening', url: listening.url, workers: 2 });
   const [, second = 0] = workers();
   process.kill(second, 'SIGKILL');
   await until(() => events().length === 3);
@@ -51,6 +53,56 @@ test('a primary logs once that all workers listen, replaces a worker under its n
     ['worker replaced', 2, undefined],
     ['stopping', undefined, 'SIGTERM'],
     ['stopped', undefined, undefined],
+  ]);
+});
+
+/** Stops workers, and returns the responses to some connections as they arrive. */
+async function connectToStopped({ events, lines, workers }: ReturnType<typeof startPrimary>, count: number) {
+  await until(() => events().length === 1);
+  const stopped = workers().slice(0, count);
+  for (const pid of stopped) process.kill(pid, 'SIGSTOP');
+  const port = Number(new URL(lines()[0].url).port);
+  const responses: string[] = [];
+  for (let n = 0; n < 4; n++) {
+    const socket = connect({ port, host: '127.0.0.1' });
+    void text(socket).then(
+      (response) => responses.push(response),
+      (error) => responses.push(error.code),
+    );
+    await once(socket, 'connect');
+  }
+  return { stopped, responses };
+}
+
+test('a connection that was handed to a worker which ends before it accepts it is served by another worker', {
+  skip,
+}, async (t) => {
+  const { stopped, responses } = await connectToStopped(startPrimary(t), 1);
+  await until(() => responses.length === 3);
+  for (const pid of stopped) process.kill(pid, 'SIGKILL');
+  await until(() => responses.length === 4);
+  assert.deepEqual(responses, ['2', '2', '2', '2']);
+});
+
+test('if all workers end, no connection that was handed to them stays open', { skip }, async (t) => {
+  const { stopped, responses } = await connectToStopped(startPrimary(t), 2);
+  assert.deepEqual(responses, []);
+  for (const pid of stopped) process.kill(pid, 'SIGKILL');
+  await until(() => responses.length === 4);
+  assert.ok(responses.every((response) => ['', 'ECONNRESET'].includes(response)));
+});
+
+test('a worker that leaves three questions of the primary unanswered is replaced, and the others stay', {
+  skip,
+}, async (t) => {
+  const primary = startPrimary(t);
+  await connectToStopped(primary, 1);
+  primary.child.kill('SIGUSR2');
+  await until(() => primary.events().length === 4);
+  assert.deepEqual(primary.events().slice(1), [
+    ['worker does not respond', 1, undefined],
+    ['worker ended', 1, 'SIGKILL'],
+    ['worker replaced', 1, undefined],
   ]);
 });
 

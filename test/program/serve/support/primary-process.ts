@@ -1,12 +1,23 @@
 import cluster from 'node:cluster';
+import { once } from 'node:events';
 import { createRequire } from 'node:module';
+import { mock } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { createLog } from '../../../../dist/program/log/log.js';
 import { runPrimary } from '../../../../dist/program/serve/primary.js';
 
 // Runs the primary process over two workers that serve nothing. `primary.test.ts` starts this
-// program. A worker logs its number and its messages.
+// program. A worker logs its number and its messages. At SIGUSR2, 28 s pass on its clock, and one worker answers
+// each question meanwhile.
 
+mock.timers.enable({ apis: ['setInterval'] });
+process.on('SIGUSR2', async () => {
+  for (let questions = 0; questions < 4; questions++) {
+    const answered = once(cluster, 'message');
+    mock.timers.tick(7_000);
+    await answered;
+  }
+});
 cluster.setupPrimary({ exec: fileURLToPath(new URL('idle-worker.mjs', import.meta.url)), execArgv: [] });
 const settings: Pick<Parameters<typeof runPrimary>[0], 'workers' | 'host'> = { workers: 2, host: '127.0.0.1' };
 const result = await runPrimary(settings as never, createLog(process.stdout, false));
