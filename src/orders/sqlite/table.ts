@@ -4,11 +4,43 @@ import { FIELD_NAMES, FIELDS, type MutableOrder } from '../fields.js';
 import type { Order } from '../order.js';
 import type { OrderRecord } from '../record.js';
 
+/**
+ * The table accepts what `parseOrderRecord` accepts, whichever program writes it. No date functions
+ * are used, because with them libsql reports sound rows as damage. GLOB and substr end at a NUL.
+ */
 export const ORDERS_SCHEMA: Schemas = {
   orders: [
     `CREATE TABLE orders (
-      id INTEGER PRIMARY KEY, pet_id INTEGER, quantity INTEGER, ship_date TEXT, complete INTEGER,
-      status TEXT NOT NULL) STRICT;
+      id INTEGER PRIMARY KEY,
+      pet_id INTEGER,
+      quantity INTEGER CONSTRAINT order_quantity_is_a_safe_integer
+        CHECK (quantity BETWEEN -9007199254740991 AND 9007199254740991),
+      ship_date TEXT CONSTRAINT order_ship_date_is_rfc_3339 CHECK (
+        substr(ship_date, 1, 19) GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9][Tt][0-2][0-9]:[0-5][0-9]:[0-6][0-9]'
+        AND substr(ship_date, 6, 2) BETWEEN '01' AND '12'
+        AND substr(ship_date, 9, 2) BETWEEN '01' AND CASE
+          WHEN substr(ship_date, 6, 2) IN ('04', '06', '09', '11') THEN '30'
+          WHEN substr(ship_date, 6, 2) <> '02' THEN '31'
+          WHEN substr(ship_date, 1, 4) % 4 = 0 AND (substr(ship_date, 3, 2) <> '00' OR substr(ship_date, 1, 2) % 4 = 0)
+            THEN '29'
+          ELSE '28' END
+        AND substr(ship_date, 12, 2) <= '23'
+        AND (substr(ship_date, 18, 2) <= '59'
+          OR substr(ship_date, 12, 8) = '23:59:60' AND substr(ship_date, -1) IN ('Z', 'z'))
+        AND (substr(ship_date, 20) IN ('Z', 'z')
+          -- What follows the decimals of the second
+          OR replace(upper(CASE
+            WHEN substr(ship_date, 20, 2) GLOB '.[0-9]' THEN ltrim(substr(ship_date, 21), '0123456789')
+            ELSE substr(ship_date, 20) END), 'Z', '+00:00') GLOB '[+-][0-2][0-9]:[0-5][0-9]'
+          AND (substr(ship_date, -1) IN ('Z', 'z') OR substr(ship_date, -5, 2) <= '23')
+          AND length(ship_date) <= 58 + iif(substr(ship_date, -1) IN ('Z', 'z'), 1, 6))
+        AND instr(ship_date, char(0)) = 0),
+      complete INTEGER CONSTRAINT order_complete_is_0_or_1 CHECK (complete IN (0, 1)),
+      status TEXT NOT NULL CONSTRAINT order_status_is_a_word CHECK (
+        status IN ('pending', 'shipped', 'cancelled')
+        OR status GLOB '[a-z]*' AND status NOT GLOB '*[^a-z0-9_]*' AND length(status) <= 64
+          AND instr(status, char(0)) = 0)
+    ) STRICT;
     CREATE TABLE orders_revision (revision INTEGER NOT NULL) STRICT;
     INSERT INTO orders_revision VALUES (0);`,
   ],

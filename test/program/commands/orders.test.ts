@@ -81,7 +81,11 @@ test('control characters from the database or the command line do not reach the 
   await output('orders import -', '{"id":7}');
   const { id } = Object(await json(['keys', 'create', '--plan', 'free', '--name', CONTROLS]));
   await output(`ban set ${id} --for 1h`);
-  change(join(cwd, 'store-orders.db'), `UPDATE orders SET status = '${CONTROLS}'`);
+  change(
+    join(cwd, 'store-orders.db'),
+    `DROP TABLE orders; CREATE TABLE orders (id INTEGER PRIMARY KEY, pet_id, quantity, ship_date, complete, status);
+    INSERT INTO orders (id, status) VALUES (7, '${CONTROLS}')`,
+  );
   for (const command of [
     'orders list',
     'orders show 7',
