@@ -2,7 +2,7 @@ import { prepare, type SqliteDatabase, type SqliteRow } from '../../databases/sq
 import { isResult } from '../../databases/sqlite/failure.js';
 import type { WriteQueue } from '../../databases/sqlite/group-commit.js';
 import type { ImportedRecord, ImportOutcome } from '../store.js';
-import { COLUMN_NAMES, COUNT_REVISION, valuesOf } from './table.js';
+import { COLUMN_NAMES, INSERT_TRIGGER, valuesOf } from './table.js';
 
 const COLUMNS = ['line', ...COLUMN_NAMES];
 
@@ -24,7 +24,9 @@ export async function importRecords(
 ): Promise<ImportOutcome> {
   // Without `temp_store`, libsql keeps temporary tables in memory. The records are valid already, so
   // no check makes others wait longer for the lock.
-  database.exec(`PRAGMA temp_store = FILE; PRAGMA ignore_check_constraints = ON; CREATE TEMP TABLE staging (${COLUMNS})`);
+  database.exec(
+    `PRAGMA temp_store = FILE; PRAGMA ignore_check_constraints = ON; CREATE TEMP TABLE staging (${COLUMNS})`,
+  );
   const add = prepare(database, ADD);
   let count = 0;
   for await (const batch of batches) {
@@ -39,9 +41,11 @@ export async function importRecords(
     return await write((): ImportOutcome => {
       const [existing] = replace ? [] : prepare(database, FIND_EXISTING).all();
       if (existing !== undefined) return { outcome: 'exists', ...placeOf(existing) };
+      // Without the trigger, which would take most of the time in which others wait for the lock.
+      database.exec('DROP TRIGGER main.orders_inserted');
       database.exec(`INSERT OR REPLACE INTO main.orders (${COLUMN_NAMES})
         SELECT ${COLUMN_NAMES} FROM temp.staging ORDER BY id`);
-      database.exec(COUNT_REVISION);
+      database.exec(`${INSERT_TRIGGER}; UPDATE main.orders_revision SET revision = revision + 1`);
       return { outcome: 'stored', count };
     });
   } catch (error) {

@@ -15,7 +15,7 @@ import {
   type PutOutcome,
   withVersion,
 } from '../store.js';
-import { COLUMN_NAMES, COUNT_REVISION, ORDERS_SCHEMA, orderOf, recordOf, SELECT_REVISION, valuesOf } from './table.js';
+import { COLUMN_NAMES, ORDERS_SCHEMA, orderOf, recordOf, SELECT_REVISION, valuesOf } from './table.js';
 
 /**
  * An {@link OwnedOrderStore} over a SQLite handle. A change is on disk before the store reports it
@@ -23,8 +23,8 @@ import { COLUMN_NAMES, COUNT_REVISION, ORDERS_SCHEMA, orderOf, recordOf, SELECT_
  */
 export interface SqliteOrderStore extends OwnedOrderStore {
   /**
-   * Returns an array with a version. It shows this store's own puts immediately, and puts of another
-   * process at most a tenth of a second later.
+   * Returns an array with a version. It shows this store's own puts immediately, and changes by
+   * any other program at most a tenth of a second later.
    */
   list(): OrderArray;
   cancel(id: OrderId): Promise<CancelOutcome>;
@@ -53,7 +53,6 @@ export function createSqliteOrderStore(database: SqliteDatabase): SqliteOrderSto
 /** Creates an order store over a prepared database. Each write joins a commit of the queue. */
 export function createOrders(database: SqliteDatabase, { write, idle }: WriteQueue): SqliteOrderStore {
   const { list, noteChange } = createArrayList(database);
-  const countRevision = prepare(database, COUNT_REVISION);
   const selectOne = prepare(database, 'SELECT * FROM orders WHERE id = ?');
   const selectStatus = prepare(database, 'SELECT status FROM orders WHERE id = ?');
   const updateStatus = prepare(database, 'UPDATE orders SET status = ? WHERE id = ?');
@@ -71,7 +70,6 @@ export function createOrders(database: SqliteDatabase, { write, idle }: WriteQue
     const id = replace ? undefined : firstConflict(records, (id) => statusOf(id) !== undefined);
     if (id !== undefined) return { outcome: 'exists', id };
     for (const record of records) upsert.run(...valuesOf(record));
-    if (records.length > 0) countRevision.run();
     return { outcome: 'stored', count: new Set(records.map(({ id }) => id)).size };
   }
 

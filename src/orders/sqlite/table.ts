@@ -4,9 +4,16 @@ import { FIELD_NAMES, FIELDS, type MutableOrder } from '../fields.js';
 import type { Order } from '../order.js';
 import type { OrderRecord } from '../record.js';
 
+/** Each row that is inserted counts as a change of the list. */
+export const INSERT_TRIGGER = `CREATE TRIGGER orders_inserted AFTER INSERT ON orders
+  BEGIN UPDATE orders_revision SET revision = revision + 1; END`;
+
 /**
  * The table accepts what `parseOrderRecord` accepts, whichever program writes it. No date functions
  * are used, because with them libsql reports sound rows as damage. GLOB and substr end at a NUL.
+ *
+ * The revision counts the changes of the list by any program. A cancel changes only the status,
+ * which is not in the list.
  */
 export const ORDERS_SCHEMA: Schemas = {
   orders: [
@@ -42,12 +49,15 @@ export const ORDERS_SCHEMA: Schemas = {
           AND instr(status, char(0)) = 0)
     ) STRICT;
     CREATE TABLE orders_revision (revision INTEGER NOT NULL) STRICT;
-    INSERT INTO orders_revision VALUES (0);`,
+    INSERT INTO orders_revision VALUES (0);
+    CREATE TRIGGER orders_deleted AFTER DELETE ON orders
+      BEGIN UPDATE orders_revision SET revision = revision + 1; END;
+    CREATE TRIGGER orders_updated AFTER UPDATE OF id, pet_id, quantity, ship_date, complete ON orders
+      BEGIN UPDATE orders_revision SET revision = revision + 1; END;
+    ${INSERT_TRIGGER}`,
   ],
 };
 
-/** Counts a change of the list. Run it in the same transaction as the change. */
-export const COUNT_REVISION = 'UPDATE orders_revision SET revision = revision + 1';
 export const SELECT_REVISION = 'SELECT revision FROM orders_revision';
 
 export const COLUMN_NAMES = [...FIELD_NAMES.map((name) => FIELDS[name].column), 'status'];

@@ -70,7 +70,7 @@ for (const { name, open } of sqliteDrivers) {
       }
     });
 
-    test('a store lists its own puts immediately, the puts of another connection after a tenth of a second, and the same array until the next put', async (t) => {
+    test('a store lists its own puts immediately, the changes of another connection or program after a tenth of a second, and the same array until the next change', async (t) => {
       let nowMs = 10_000;
       t.mock.method(performance, 'now', () => nowMs);
       const file = temporaryFile();
@@ -87,6 +87,16 @@ for (const { name, open } of sqliteDrivers) {
       assert.equal(await other.cancel(1n), 'cancelled');
       nowMs += 100;
       assert.equal(store.list(), after);
+      for (const [sql, listed] of [
+        ["INSERT INTO orders (id, status) VALUES (3, 'pending')", [{ id: 1n }, { id: 2n }, { id: 3n }]],
+        ['UPDATE orders SET pet_id = 7 WHERE id = 2', [{ id: 1n }, { id: 2n, petId: 7n }, { id: 3n }]],
+        ['DELETE FROM orders WHERE id = 1', [{ id: 2n, petId: 7n }, { id: 3n }]],
+        ["INSERT OR REPLACE INTO orders (id, status) VALUES (2, 'pending')", [{ id: 2n }, { id: 3n }]],
+      ] as const) {
+        there.exec(sql);
+        nowMs += 100;
+        assert.deepEqual(store.list(), listed, sql);
+      }
       // An open transaction would prevent SQLite from emptying the write-ahead log.
       assert.equal(ask(there, 'PRAGMA wal_checkpoint(TRUNCATE)', 'busy'), '0');
     });

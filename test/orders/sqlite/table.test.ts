@@ -10,13 +10,11 @@ const twoDigits = (max: number) => fc.nat(max).map((number) => String(number).pa
 /** Texts, each with some parts replaced, inserted or removed. */
 function changed(texts: readonly string[], parts: readonly string[]): fc.Arbitrary<string> {
   const change = fc.record({ at: fc.nat(65), removes: fc.nat(2), part: fc.constantFrom('', ...parts) });
-  return fc
-    .tuple(fc.constantFrom(...texts), fc.array(change, { maxLength: 3 }))
-    .map(([text, changes]) =>
-      changes.reduce((changing, { at, removes, part }) => {
-        return changing.slice(0, at) + part + changing.slice(at + removes);
-      }, text),
-    );
+  return fc.tuple(fc.constantFrom(...texts), fc.array(change, { maxLength: 3 })).map(([text, changes]) =>
+    changes.reduce((changing, { at, removes, part }) => {
+      return changing.slice(0, at) + part + changing.slice(at + removes);
+    }, text),
+  );
 }
 
 const DATE_TIMES = fc.oneof(

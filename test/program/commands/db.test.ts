@@ -69,6 +69,9 @@ test('db check and db backup report a damaged file and what to do, and db backup
     assert.deepEqual(readdirSync(cwd), ['store-orders.db']);
     assert.ok(readFileSync(file).equals(damaged));
   }
+  writeFileSync(file, sound);
+  change(file, 'PRAGMA ignore_check_constraints = ON; UPDATE orders SET quantity = 1 << 53');
+  assert.match(await failure('db check'), /^store-orders\.db is damaged: CHECK constraint failed in orders; /);
 });
 
 test('db check accepts a database of the library, which lacks the tables of the program, and its backup', async () => {
