@@ -60,8 +60,6 @@ export function createCircuitBreaker({ deadlineMs, ...options }: CircuitBreakerO
     if (failing.size === 0) probeAtMs = nextProbeMs;
     const { count, sentBefore } = failing.get(key) ?? { count: 0, sentBefore: 0 };
     if (call <= sentBefore) return;
-    // As the last of the map, the key is the last to be probed for others.
-    failing.delete(key);
     failing.set(key, { count: count + 1, sentBefore: sent, probeAtMs: nextProbeMs });
     if (call > silentBefore && !silent.has(key)) {
       silent.add(key);
