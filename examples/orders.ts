@@ -7,7 +7,7 @@ import { cancelOutcome } from 'store-orders/cancellation';
 
 // The host's orders. A real host keeps them in its database, and its `cancel` reads and writes in
 // one transaction.
-const rows = [
+export const rows = [
   { id: 1n, petId: 12n, quantity: 1, shipDate: '2026-07-16T00:00:00Z', complete: true, status: 'shipped' },
   {
     id: 9007199254740993n,
@@ -19,7 +19,7 @@ const rows = [
   },
 ];
 
-const store: OrderStore = {
+export const store: OrderStore = {
   list: () => rows,
   cancel(id) {
     const row = rows.find((row) => row.id === id);

@@ -1,6 +1,6 @@
 import { checkFields, checkMethods } from '../check.js';
 import { createOrderService, type OrderService, type OrderServiceOptions, type Principal } from '../http/index.js';
-import { createMemoryLimiter, type Decision, PLANS, type Plan } from '../limits/index.js';
+import { createMemoryLimiter, type Decision, type MemoryLimiter, PLANS, type Plan } from '../limits/index.js';
 import { checkPlan } from '../limits/plan.js';
 import { createMemoryOrderStore, type MemoryOrderStore, type OrderInput, type OrderStore } from '../orders/index.js';
 import { createManualClock, type ManualClock } from './clock.js';
@@ -34,6 +34,10 @@ export interface TestService {
   readonly store: MemoryOrderStore;
   /** The service, to mount in a server of your own. `failNext` has no effect on it. */
   readonly service: OrderService;
+  /** The service's limiter, for a guard behind the same quotas. */
+  readonly limiter: MemoryLimiter;
+  /** The service's look-up of keys, for a guard behind the same keys. */
+  readonly authenticate: (apiKey: string) => Principal | undefined;
   /** Listens on a free port of the loopback interface, for a client that needs a socket. */
   listen(): Promise<ListeningTestService>;
   /**
@@ -105,6 +109,8 @@ export function createTestService(options: TestServiceOptions = {}): TestService
     clock,
     store,
     service,
+    limiter,
+    authenticate,
     failNext(...next) {
       next.forEach(checkFault);
       faults.push(...next);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { createGuard } from 'store-orders/guard';
 import { createPlan, PLANS, perMinute } from 'store-orders/limiter';
 import { createDateClock, createTestService } from 'store-orders/testing';
 
@@ -81,4 +82,14 @@ test('the functions exhaust, ban and quota throw for a key that the service has 
   const { exhaust, ban, quota } = createTestService();
   const expected = { name: 'RangeError', message: 'apiKey: expected a key that this test service has issued' };
   for (const ask of [exhaust, ban, quota]) assert.throws(() => ask('nobody'), expected);
+});
+
+test('a guard of the host counts against the quotas and knows the keys of the test service', async () => {
+  const { limiter, authenticate, apiKey, quota, exhaust } = createTestService();
+  const guard = createGuard({ limiter, authenticate });
+  const head = { method: 'GET', url: '/v2/store/orders', rawHeaders: ['Authorization', `Bearer ${apiKey}`] };
+  assert.equal((await guard.admit(head)).admitted, true);
+  assert.equal(quota(apiKey).inForce.remaining, 58);
+  exhaust(apiKey);
+  assert.equal((await guard.admit(head)).admitted, false);
 });
