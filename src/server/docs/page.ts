@@ -57,18 +57,6 @@ ${operations.map(({ operationId, summary, method }) => `<a href="#${operationId}
 <a href="#headers">Response headers</a>
 <a href="#error-codes">Error codes</a>
 </nav>
-<form id="key-form">
-<label for="key">API key</label>
-<div class="joined">
-<input id="key" type="password" autocomplete="off" autocapitalize="off" spellcheck="false">
-<button type="button" id="key-show">Show</button>
-</div>
-</form>
-<section class="quota" aria-labelledby="quota-title">
-<h2 id="quota-title">Quota</h2>
-<p id="quota-of" class="hint">Send a request to see the quota of this key.</p>
-<div id="quota"></div>
-</section>
 </header>
 <main id="main" tabindex="-1">
 <section id="introduction" aria-labelledby="introduction-title">
@@ -104,7 +92,13 @@ ${renderErrorCodes()}
 const CONSOLE = `<section id="try" aria-labelledby="try-title">
 <h2 id="try-title">Try it</h2>
 <div class="console">
-<form id="send" class="send">
+<div class="send">
+<form id="key-form" class="joined">
+<label for="key">API key</label>
+<input id="key" type="password" autocomplete="off" autocapitalize="off" spellcheck="false">
+<button type="button" id="key-show">Show</button>
+</form>
+<form id="send">
 <button type="button" id="list" class="primary">List all orders</button>
 <span class="joined">
 <label for="order-id">orderId</label>
@@ -112,8 +106,13 @@ const CONSOLE = `<section id="try" aria-labelledby="try-title">
 <button>Cancel</button>
 </span>
 </form>
+<section aria-label="Quota">
+<p id="quota-of" class="hint">Send a request to see the quota of this key.</p>
+<div id="quota"></div>
+</section>
+</div>
 <div id="response" class="response">
-<p class="hint">Requests are sent with the key in the <a href="#key">API key</a> field. The page forgets it on reload.</p>
+<p class="hint">The page forgets the key on reload.</p>
 <p class="hint">A server that starts with a new database prints demo keys. To create a key: <code>npx store-orders keys create --plan free</code></p>
 </div>
 </div>

@@ -47,14 +47,17 @@ async function request(method: 'GET' | 'DELETE', path: string): Promise<ReadResp
   return response;
 }
 
-/** Shows a response, and then `content`. Scrolls no further than until the status is visible. */
+/**
+ * Shows a response, and then `content`. Scrolls until all of it is visible with the form, or the form
+ * is at the top.
+ */
 function show(response: ReadResponse | string | undefined, content: readonly Node[]): void {
   if (response === undefined) return;
   output.replaceChildren(
     ...(typeof response === 'string' ? renderFailure(response) : renderResponse(response, content)),
   );
   update();
-  output.firstElementChild?.scrollIntoView({ block: 'nearest' });
+  output.parentElement?.scrollIntoView({ block: 'nearest' });
 }
 
 async function list(): Promise<void> {
