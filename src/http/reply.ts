@@ -56,14 +56,30 @@ export function forEachField(fields: readonly string[], use: (name: string, valu
 }
 
 /**
- * Puts the host's `Vary` before the `Vary` of the reply, because the host's responses may depend on
+ * The `Cache-Control` of a list (RFC 9111 §5.2.2.4, §5.2.2.7). Only a client's own cache may store
+ * it, and asks the service before each use, so that nobody gets a list without a valid key.
+ */
+export const PRIVATE = 'private, no-cache';
+
+/**
+ * Puts another `Vary` before the `Vary` of the reply, because the host's responses may depend on
  * other request fields too (RFC 9110 §12.5.5).
  */
-export function withVary(headers: string[], hostVary: unknown): string[] {
-  if (hostVary === undefined || hostVary === '') return headers;
+export function withVary(headers: string[], vary: unknown): string[] {
+  if (vary === undefined || vary === '') return headers;
   const fields: string[] = [];
-  forEachField(headers, (name, value) => fields.push(name, name === 'Vary' ? `${hostVary}, ${value}` : value));
+  forEachField(headers, (name, value) => fields.push(name, name === 'Vary' ? `${vary}, ${value}` : value));
   return fields;
+}
+
+/**
+ * Returns the headers for a host that may have set some already. Its `Cache-Control` replaces that of
+ * a list, but not that of an error.
+ */
+export function withHostFields(headers: string[], hostValueOf: (name: string) => unknown): string[] {
+  const fields = withVary(headers, hostValueOf('Vary'));
+  const at = hostValueOf('Cache-Control') ? fields.indexOf(PRIVATE) : -1;
+  return at < 0 ? fields : fields.toSpliced(at - 1, 2);
 }
 
 export function isStream(body: Reply['body']): body is StreamedBody {

@@ -6,10 +6,11 @@ import type { ReadRequest } from '../request.js';
 import { isShort, type SerializedList, serializeArray, serializePages } from './body.js';
 import { createFairTurns, type Turn } from './fair-turns.js';
 import {
+  CACHE_FIELDS,
   createRepresentationSelector,
-  JSON_TYPE,
   type ListRequest,
   type SelectRepresentation,
+  STREAM_FIELDS,
 } from './representations.js';
 import { startStream } from './stream.js';
 
@@ -165,7 +166,7 @@ function stream(
   { method, ifMatch = '*', ifNoneMatch }: ListRequest,
 ): MaybePromise<Outcome> {
   if (ifMatch.trim() !== '*') return refusal('precondition_failed');
-  if (ifNoneMatch?.trim() === '*') return { status: 304, fields: [], body: undefined };
-  if (method === 'HEAD') return { status: 200, fields: JSON_TYPE, body: undefined };
-  return startStream(pages).then((body) => ({ status: 200, fields: JSON_TYPE, body }));
+  if (ifNoneMatch?.trim() === '*') return { status: 304, fields: CACHE_FIELDS, body: undefined };
+  if (method === 'HEAD') return { status: 200, fields: STREAM_FIELDS, body: undefined };
+  return startStream(pages).then((body) => ({ status: 200, fields: STREAM_FIELDS, body }));
 }

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { constants, createBrotliCompress, createGzip } from 'node:zlib';
 import type { MaybePromise } from '../../orders/index.js';
-import { type Outcome, refusal } from '../reply.js';
+import { type Outcome, PRIVATE, refusal } from '../reply.js';
 import type { ReadRequest } from '../request.js';
 import { collect, type SerializedList } from './body.js';
 import { type Coding, entityTag, namesTag, preferredCoding } from './negotiate.js';
@@ -11,7 +11,11 @@ export type ListRequest = Pick<ReadRequest, 'method' | 'ifMatch' | 'ifNoneMatch'
 /** Selects the outcome of a request for one list: 200, 304 or 412. */
 export type SelectRepresentation = (request: ListRequest) => MaybePromise<Outcome>;
 
-export const JSON_TYPE: readonly string[] = ['Content-Type', 'application/json'];
+const JSON_TYPE = ['Content-Type', 'application/json'];
+
+/** The header fields of a 304, and of a 200, for a list without a tag. */
+export const CACHE_FIELDS: readonly string[] = ['Cache-Control', PRIVATE];
+export const STREAM_FIELDS: readonly string[] = [...JSON_TYPE, ...CACHE_FIELDS];
 
 /**
  * Lists with fewer bytes than this are not compressed. Compression would save only a few hundred
@@ -39,7 +43,7 @@ const COMPRESSORS = {
 export function createRepresentationSelector(
   { body, digest }: SerializedList,
   contentFields = JSON_TYPE,
-  cacheFields: readonly string[] = [],
+  cacheFields = CACHE_FIELDS,
 ): SelectRepresentation {
   const identity = outcomeOf('identity', body);
   const compressed = new Map<Coding, Promise<Outcome>>();

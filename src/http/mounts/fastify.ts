@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { after } from '../host-call.js';
-import { forEachField, type Reply, withVary } from '../reply.js';
+import { forEachField, type Reply, withHostFields } from '../reply.js';
 import type { RequestHead } from '../request.js';
 import { checkService, type OrderService } from '../service/service.js';
 import { enqueue } from './node-internals.js';
@@ -92,7 +92,10 @@ export function fastifyPlugin(service: OrderService): (app: FastifyInstanceLike)
 
 function send(reply: FastifyReplyLike, { status, headers, body }: Reply, isMultiplexed: boolean): unknown {
   reply.code(status);
-  forEachField(withVary(headers, reply.getHeader('Vary')), (name, value) => void reply.header(name, value));
+  forEachField(
+    withHostFields(headers, (name) => reply.getHeader(name)),
+    (name, value) => void reply.header(name, value),
+  );
   // Without a serializer, Fastify would add a charset to the content type of a string.
   if (typeof body === 'string') reply.serializer(() => body);
   if (typeof body !== 'object' || !(Symbol.asyncIterator in body)) return reply.send(body);

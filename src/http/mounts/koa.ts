@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { forEachField, type Reply, withVary } from '../reply.js';
+import { forEachField, type Reply, withHostFields } from '../reply.js';
 import { type RequestHead, withTarget } from '../request.js';
 import { checkService, type OrderService } from '../service/service.js';
 import { enqueue } from './node-internals.js';
@@ -63,7 +63,10 @@ function send(ctx: KoaContextLike, { status, headers, body }: Reply): void {
     if (content instanceof Readable && ctx.res.destroyed) content.destroy();
     ctx.body = content;
   }
-  forEachField(withVary(headers, ctx.response.get('Vary')), (name, value) => ctx.set(name, value));
+  forEachField(
+    withHostFields(headers, (name) => ctx.response.get(name)),
+    (name, value) => ctx.set(name, value),
+  );
 }
 
 function bodyOf(body: Exclude<Reply['body'], undefined>): string | Buffer | Readable {

@@ -1,7 +1,7 @@
 import { ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
-import { forEachField, type Reply, withVary } from '../reply.js';
+import { forEachField, type Reply, withHostFields } from '../reply.js';
 import { stopReading } from './node-internals.js';
 
 /** A response of which a client takes nothing for this long is cut off. */
@@ -33,7 +33,7 @@ export function send(response: NodeResponse, reply: Reply): void | Promise<void>
     endUnread(reply.body);
     return;
   }
-  const headers = withVary(reply.headers, response.getHeader('Vary'));
+  const headers = withHostFields(reply.headers, (name) => response.getHeader(name));
   if (!isConnected(response)) return sendByMethods(response, reply, headers);
   if (reply.isAddressOverLimit) stopReading(response.socket);
   const isReplaced = Object.hasOwn(response, 'writeHead') || Object.hasOwn(response, 'end');

@@ -48,7 +48,7 @@ export interface NodeHandler {
 /**
  * Creates a handler that mounts the service in any server compatible with node:http. Headers that
  * the host has already set are kept, unless the reply has a field of that name, as errors have
- * `Cache-Control`.
+ * `Cache-Control`. That of a list gives way to the host's.
  * @example
  * ```ts
  * import { createServer } from 'node:http';

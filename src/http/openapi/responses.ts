@@ -65,7 +65,7 @@ const SUCCESSES: {
     200: {
       name: 'Orders',
       description: 'Every order, ascending by id, including cancelled orders.',
-      headers: headersOf([...COMMON_HEADERS, 'ETag', 'Vary', 'Content-Encoding', 'Content-Length']),
+      headers: headersOf([...COMMON_HEADERS, 'Cache-Control', 'ETag', 'Vary', 'Content-Encoding', 'Content-Length']),
       content: {
         'application/json': {
           schema: refer('schemas', 'OrderList'),
@@ -76,7 +76,7 @@ const SUCCESSES: {
     304: {
       name: 'NotModified',
       description: 'The list has not changed since the response whose entity tag is in `If-None-Match`.',
-      headers: headersOf([...COMMON_HEADERS, 'ETag', 'Vary']),
+      headers: headersOf([...COMMON_HEADERS, 'Cache-Control', 'ETag', 'Vary']),
     },
   },
   cancelOrder: {

@@ -2,7 +2,7 @@ import { MAX_HEADER_INTEGER } from '../../check.js';
 import { FIELD_NAMES, FIELDS } from '../../orders/fields.js';
 import type { Order } from '../../orders/order.js';
 import { ERROR_CODES, errorObject } from '../errors.js';
-import { CHALLENGE, INVALID_TOKEN_CHALLENGE } from '../reply.js';
+import { CHALLENGE, INVALID_TOKEN_CHALLENGE, PRIVATE } from '../reply.js';
 
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
 
@@ -147,9 +147,10 @@ export const headers = {
     example: CHALLENGE,
   },
   'Cache-Control': {
-    description: 'Caches must not store error responses.',
+    description:
+      'Caches must not store errors. Only a private cache may store the list, and it asks the service before each use.',
     required: true,
-    schema: { type: 'string', const: 'no-store' },
+    schema: { type: 'string', enum: ['no-store', PRIVATE] },
     example: 'no-store',
   },
   ETag: {

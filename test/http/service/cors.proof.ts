@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { type TestContext, test } from 'node:test';
 import { issueKey, startServer } from '../../program/support/program.js';
+import { launch, withoutBrowser } from '../../server/docs/support/browser.js';
+import { DESKTOP } from '../../server/docs/support/opened-page.js';
 import { listenOnFreePort } from '../../support/listen.js';
-import { launch, withoutBrowser } from './docs/support/browser.js';
-import { DESKTOP } from './docs/support/opened-page.js';
+import { until } from '../../support/until.js';
 
 /** What the page can read: the header fields, `:status` and `:text`, or the error of `fetch`. */
 type Seen = Readonly<Record<string, string>>;
@@ -63,4 +64,21 @@ test('a page can list and cancel orders, and read the limit fields, Retry-After 
   for (const method of ['GET', 'DELETE']) {
     assert.deepEqual(await ask(`${other.url}/store/orders/1`, { method, headers }), { error: 'TypeError' });
   }
+});
+
+test('a browser keeps the list, asks the server before each use, and gives it to nobody without a valid key', {
+  skip: withoutBrowser,
+}, async (t) => {
+  const { origin, ask } = await openPage(t);
+  const { url, cwd, log } = await startServer(t, {}, '--cors-origin', origin);
+  const { key } = await issueKey(cwd, 'business');
+  const statuses: unknown[] = [];
+  for (const used of [key, key, 'wrong', key]) {
+    const seen = await ask(`${url}/store/orders`, { headers: { Authorization: `Bearer ${used}` } });
+    statuses.push(seen[':status']);
+  }
+  assert.deepEqual(statuses, ['200', '200', '401', '200']);
+  const sent = () => log().flatMap(({ method, status }) => (method === 'GET' ? [status] : []));
+  await until(() => sent().length >= statuses.length);
+  assert.deepEqual(sent(), [200, 304, 401, 304]);
 });

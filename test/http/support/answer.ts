@@ -39,7 +39,8 @@ export function checkAnswer(answer: Answer, method: string): void {
   assert.equal(fields.has('x-powered-by'), false);
   // HTTP/2 forbids white space around a value (RFC 9113 §8.2.1).
   for (const [name, value] of fields) assert.equal(value, value.trim(), name);
-  assert.equal(fields.get('cache-control'), status >= 400 ? 'no-store' : undefined);
+  const cacheControl = status === 204 ? undefined : status >= 400 ? 'no-store' : 'private, no-cache';
+  assert.equal(fields.get('cache-control'), cacheControl);
   if (status === 204 || status === 304) {
     assert.equal(text, '');
     assert.equal(fields.has('content-length') || fields.has('content-type'), false, `a ${status} has no content`);
