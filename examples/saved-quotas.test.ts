@@ -13,8 +13,9 @@ import { openSqliteDatabase, type SqliteDatabase } from 'store-orders/sqlite';
 function createSavedLimiter(database: SqliteDatabase): MemoryLimiter & { save(): void } {
   const limiter = createMemoryLimiter();
   const changed = new Set<string>();
-  for (const { key, state } of database.prepare('SELECT * FROM quotas').all()) {
-    limiter.restore(String(key), JSON.parse(String(state)));
+  for (const row of database.prepare('SELECT * FROM quotas').all()) {
+    const { key, state } = Object(row);
+    limiter.restore(key, JSON.parse(state));
   }
   const upsert = database.prepare('INSERT OR REPLACE INTO quotas VALUES (?, ?)');
   return {

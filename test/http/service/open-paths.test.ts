@@ -33,13 +33,13 @@ function shopWith(paths: Readonly<Record<string, OpenPath>>) {
   };
 }
 
-const status: OpenPath = { perform: () => ({ status: 200, fields: ['Content-Type', 'text/plain'], body: 'grün' }) };
+const status: OpenPath = { perform: () => ({ status: 200, fields: ['Content-Type', 'text/plain'], body: 'café' }) };
 
 test('a path of the host needs no key, has the limit fields of its address, and is refused over its limit', async () => {
   const { ask, service, messages } = shopWith({ '/status': status });
   assert.deepEqual([service.owns('/status?a'), service.owns('/other'), service.owns('/status/')], [true, false, false]);
   const { headers, ...rest } = await ask('/status?a');
-  assert.deepEqual(rest, { status: 200, text: 'grün' });
+  assert.deepEqual(rest, { status: 200, text: 'café' });
   assert.deepEqual([headers.get('content-length'), headers.get('x-ratelimit-remaining')], ['5', '1']);
   const wrong = await ask('/status', { method: 'POST' });
   assert.deepEqual([wrong.status, wrong.headers.get('allow')], [405, 'GET, HEAD']);
@@ -94,7 +94,7 @@ test('a middleware takes the paths of the service from the host, and passes all 
   const server = createServer((request, response) => handler(request, response, () => response.end('host')));
   const origin = `http://127.0.0.1:${await listenOnFreePort(server)}`;
   t.after(() => server.close());
-  assert.equal(await (await fetch(`${origin}/status`)).text(), 'grün');
+  assert.equal(await (await fetch(`${origin}/status`)).text(), 'café');
   assert.equal(await (await fetch(`${origin}/`)).text(), 'host');
 });
 

@@ -36,7 +36,7 @@ test('examples/two-versions.ts serves v1 and pages of a v2 behind the same keys 
   const document = (await ask('/openapi.json', {})).text;
   const { paths, components, servers } = JSON.parse(document);
   assert.deepEqual(Object.keys(paths), ['/v1/store/orders', '/v1/store/orders/{orderId}', '/v2/store/orders']);
-  assert.deepEqual(servers, [{ url: '/' }]);
+  assert.equal(servers[0].url, '/');
   for (const [, kind = '', name = ''] of document.matchAll(/"#\/components\/(\w+)\/(\w+)"/g)) {
     assert.ok(components[kind][name], `${kind}/${name}`);
   }
