@@ -53,8 +53,14 @@ export function resolveAddress(clientAddress: ClientAddress): string | undefined
 }
 
 /**
- * Returns the key under which an address is limited. An IPv4 address, even if it is mapped into
- * IPv6, is its own key. The key of any other IPv6 address is its /64 prefix, because one subscriber
+ * The prefixes of IPv6 addresses that end with an IPv4 address: mapped (RFC 4291 §2.5.5.2), and as a
+ * translator writes the address of an IPv4 client (RFC 6052 §2.1, and SIIT, RFC 2765 §2.1).
+ */
+const IPV4_PREFIXES = ['0:0:0:0:0:ffff', '64:ff9b:0:0:0:0', '0:0:0:0:ffff:0'];
+
+/**
+ * Returns the key under which an address is limited. An IPv4 address, even if it is written in IPv6,
+ * is its own key. The key of any other IPv6 address is its /64 prefix, because one subscriber
  * has all addresses of that prefix. Invalid and missing addresses share one key.
  */
 export function addressKey(address: string | undefined): string {
@@ -62,7 +68,7 @@ export function addressKey(address: string | undefined): string {
   if (text === undefined) return NO_ADDRESS;
   if (isIPv4(text)) return text;
   const groups = groupsOf(text);
-  if (groups.slice(0, 6).join(':') !== '0:0:0:0:0:ffff') return `${groups.slice(0, 4).join(':')}::/64`;
+  if (!IPV4_PREFIXES.includes(groups.slice(0, 6).join(':'))) return `${groups.slice(0, 4).join(':')}::/64`;
   const [high = 0, low = 0] = groups.slice(6).map((group) => Number.parseInt(group, 16));
   return [high >> 8, high & 0xff, low >> 8, low & 0xff].join('.');
 }
