@@ -35,7 +35,7 @@ export interface AdmissionOptions {
   /**
    * Authenticates a key that this process remembers as recently valid. Returns `undefined` for every
    * other key, without calling a backend. Provide this function if `authenticate` calls a backend
-   * that strangers could keep busy with made-up keys. Then `authenticate` gets only the other keys.
+   * that strangers could keep busy with guessed keys. Then `authenticate` gets only the other keys.
    * If `authenticate` fails, the client's address is charged. While the address is over its limit,
    * `authenticate` is called for one request of the address at a time. The others get 429 meanwhile.
    * Default: every key is given to `authenticate`.

@@ -122,7 +122,7 @@ test('a key is refused from the millisecond of its expiry on, even while the dis
   assert.equal(await ring.authenticate(used), undefined);
 });
 
-test('the cache has the 10,000 valid keys that were used last, however many made-up keys are looked up', async () => {
+test('the cache has the 10,000 valid keys that were used last, however many guessed keys are looked up', async () => {
   let answer: KeyRecord | undefined = ANN;
   const { ring } = open(async () => answer);
   const keys = Array.from({ length: 20_002 }, createApiKey);
@@ -185,7 +185,7 @@ test('a look-up that is too slow to be shared does not end the sharing of the ne
   for (const shared of [second, third]) assert.equal((await shared)?.id, 'key_ann');
 });
 
-test('of 5,000 made-up keys from one address, at most a hundred beyond its quota are looked up', async () => {
+test('of 5,000 guessed keys from one address, at most a hundred beyond its quota are looked up', async () => {
   let asked = 0;
   const { ring, clock } = open(async () => void asked++);
   const { authenticate, authenticateKnown } = ring;

@@ -89,7 +89,7 @@ export function createKeyRing(
   writes: KeyWrites,
   { clock: { nowMs, utcOffsetMs } = createSystemClock(), isUnchangeable }: KeyRingOptions = {},
 ): KeyRing {
-  // This cache has only issued keys, so that made-up keys cannot evict them.
+  // This cache has only issued keys, so that guessed keys cannot evict them.
   const known = new LRUCache<string, KnownKey>({ max: REMEMBERED_KEYS });
   const lookUps = new Map<string, { readonly start: number; readonly result: Promise<Principal | undefined> }>();
 

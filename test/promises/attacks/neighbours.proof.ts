@@ -19,7 +19,7 @@ after(() => redis?.stop());
 /** Kinds of strangers, each with its number of connections from one address. */
 const STRANGERS = [
   ['without a key', 250],
-  ['made-up keys', 250],
+  ['guessed keys', 250],
   ['non-readers', 250],
   ['connections', 250],
   ['slow heads', 1_024],

@@ -23,20 +23,20 @@ function roomOf(file: string): string {
   return posix.dirname(file).replace(/^src\/?/, '');
 }
 
-function houseOf(room: string): string {
+function moduleOf(room: string): string {
   return room.split('/')[0] ?? '';
 }
 
 /** A folder of `src`, as the table of folders in src/README.md has it. */
 interface Folder {
   readonly name: string;
-  /** The other houses from which its files may import. */
-  readonly houses: readonly string[];
+  /** The other modules from which its files may import. */
+  readonly modules: readonly string[];
 }
 
 const FOLDERS = [
   ...readFileSync(`${root}/src/README.md`, 'utf8').matchAll(/^\| (`[a-z/`⇄, ]+) \| ([^|]+) \|$/gm),
-].flatMap(([, folders, houses]) => namesIn(folders).map((name): Folder => ({ name, houses: namesIn(houses) })));
+].flatMap(([, folders, modules]) => namesIn(folders).map((name): Folder => ({ name, modules: namesIn(modules) })));
 /** The folders that may also import from the one after them. */
 const BOTH_WAYS = [...readFileSync(`${root}/src/README.md`, 'utf8').matchAll(/`([a-z/]+)` ⇄ `([a-z/]+)`/g)];
 
@@ -50,9 +50,9 @@ function mayImport(file: string, path: string): boolean {
   const [room, other] = [roomOf(file), roomOf(path)];
   if (room === other || BOTH_WAYS.some(([, first, second]) => first === room && second === other)) return true;
   const place = FOLDERS.findIndex(({ name }) => name === room);
-  return houseOf(room) === houseOf(other)
+  return moduleOf(room) === moduleOf(other)
     ? FOLDERS.findIndex(({ name }) => name === other) < place
-    : FOLDERS[place]?.houses.includes(houseOf(other)) === true;
+    : FOLDERS[place]?.modules.includes(moduleOf(other)) === true;
 }
 
 test('imports of src only go down, as the table of src/README.md says', () => {
@@ -76,7 +76,7 @@ test('imports of src only go down, as the table of src/README.md says', () => {
   assert.deepEqual(climbing, []);
 });
 
-test('a test outside of promises stands where the file or folder of src stands that it tests', () => {
+test('a test outside of promises lives where the file or folder of src lives that it tests', () => {
   const misplaced = files
     .filter((file) => /^test\/(?!promises\/).*\.(?:test|proof)\.ts$/.test(file))
     .filter((file) => {
@@ -86,25 +86,25 @@ test('a test outside of promises stands where the file or folder of src stands t
   assert.deepEqual(misplaced, [], 'neither a file nor a folder of src has this path; see test/README.md');
 });
 
-test('a test imports what is public by its public name, the rest from dist, of its own house or one below, and nothing from src', () => {
+test('a test imports what is public by its public name, the rest from dist, of its own module or one below, and nothing from src', () => {
   const names = readFileSync(`${root}/test/snapshots/surface.txt`, 'utf8').matchAll(/^ {2}\w+ (\w+)$/gm);
   const publicNames = new Set([...names].map(([, name]) => name));
-  const housesOf = (house: string) => [
+  const modulesOf = (module: string) => [
     // The audits are made for tests of any part.
-    ...[house, 'testing'],
-    ...FOLDERS.filter(({ name }) => houseOf(name) === house).flatMap(({ houses }) => houses),
+    ...[module, 'testing'],
+    ...FOLDERS.filter(({ name }) => moduleOf(name) === module).flatMap(({ modules }) => modules),
   ];
   const mistakes = files
     .filter((file) => /^test\/.*\.ts$/.test(file))
     .flatMap((file) => {
       const text = readFileSync(`${root}/${file}`, 'utf8');
-      const [, house = ''] = file.split('/');
+      const [, module = ''] = file.split('/');
       return [...text.matchAll(/^import (?:type )?\{([^}]*)\} from '(?:\.\.\/)+(src|dist)\/([^']+)';/gm)]
         .filter(
           ([, imported = '', from, path = '']) =>
             from === 'src' ||
             imported.match(/\w+/g)?.some((name) => publicNames.has(name)) === true ||
-            !(house === 'promises' || !path.includes('/') || housesOf(house).includes(houseOf(path))),
+            !(module === 'promises' || !path.includes('/') || modulesOf(module).includes(moduleOf(path))),
         )
         .map(([line]) => `${file}: ${line}`);
     });
@@ -162,8 +162,9 @@ test('server and program import the library by its entries, by databases and by 
   const isPublic = (path: string) =>
     [...entries, ...rooms].includes(path) || /^src\/(?:databases\/|[a-z-]+\.ts$)/.test(path);
   const found = [...imports].flatMap(([file, imported]) => {
-    const [, house = ''] = /^src\/(program|server)\//.exec(file) ?? [];
-    const others = house === '' ? [] : imported.filter((path) => !path.startsWith(`src/${house}/`) && !isPublic(path));
+    const [, module = ''] = /^src\/(program|server)\//.exec(file) ?? [];
+    const others =
+      module === '' ? [] : imported.filter((path) => !path.startsWith(`src/${module}/`) && !isPublic(path));
     return others.map((path) => [file, path].map((name) => name.slice('src/'.length, -'.ts'.length)));
   });
   assert.deepEqual(found.sort(), PRIVATE_IMPORTS.map((pair) => [...pair]).sort());

@@ -57,7 +57,7 @@ const ATTACKS: Readonly<Record<string, (socket: Socket, index: number) => void>>
   },
   'non-readers': (socket) => flood(socket.pause()),
   'without a key': (socket) => flood(socket.resume()),
-  'made-up keys': (socket) => flood(socket.resume(), `Authorization: Bearer ${createApiKey()}\r\n`),
+  'guessed keys': (socket) => flood(socket.resume(), `Authorization: Bearer ${createApiKey()}\r\n`),
   connections: (socket) => socket.resume().end(),
   silence: (socket) => socket.resume(),
   newcomers: (socket) => socket.resume(),
