@@ -29,7 +29,7 @@ export const ORDER_FIELDS: readonly (keyof OrderRecord)[] = [...FIELD_NAMES, 'st
 
 const KNOWN_FIELDS: ReadonlySet<string> = new Set(ORDER_FIELDS);
 /** Matches the word of a status. */
-const STATUS = /^[a-z][a-z0-9_]{0,63}$/;
+export const STATUS = /^[a-z][a-z0-9_]{0,63}$/;
 
 /**
  * Returns the record of an order, with the status `pending` if it has none, or the first mistake in

@@ -1,14 +1,17 @@
-import { nameStatement, type PostgresClient, type PostgresPool } from '../../databases/postgres/client.js';
+import { codeOf, nameStatement, type PostgresClient, type PostgresPool } from '../../databases/postgres/client.js';
 import { createSnapshotReader, type SnapshotReader } from '../../databases/postgres/list-connections.js';
 import { LIFT_TIMEOUTS } from '../../databases/postgres/transaction.js';
+import { messageOf } from '../../message-of.js';
 import { escapeNonAscii, parseJsonArray } from '../json.js';
 import { createNewestList, type NewestList } from '../newest-list.js';
-import { INT64_MAX, INT64_MIN, type OrderId } from '../order.js';
+import { INT64_MAX, type OrderId } from '../order.js';
 import type { OrderRecord } from '../record.js';
 import type { OrderPages } from '../store.js';
 import { OWN_TABLE } from './own-table.js';
 import { type OrderTable, readOrder } from './table.js';
 
+/** The class of SQLSTATE codes of a value that cannot be converted. */
+const DATA_EXCEPTION = '22';
 /** The number of orders in a page. A page has about 200 KB and takes the server about 3 ms. */
 const PAGE = 2_000;
 
@@ -23,12 +26,12 @@ export function createTableList(pool: PostgresPool, table: OrderTable, noteNull 
   const { revision } = table;
 
   async function readUnversioned(): Promise<OrderPages> {
-    const { text, last } = await readPage(pool, table, INT64_MIN, PAGE);
+    const { text, last } = await readPage(pool, table, undefined, PAGE);
     return last === undefined ? Object.assign(yieldText(text), { version: text }) : readPages();
   }
 
   if (revision === undefined) return { list: readUnversioned, noteChange() {} };
-  const select = nameStatement(`SELECT (${revision})::text AS revision`);
+  const select = nameStatement(revision);
   return createNewestList({
     async readRevision() {
       const revision = (await pool.query(select)).rows[0]?.['revision'];
@@ -53,7 +56,7 @@ async function* yieldText(text: string): AsyncGenerator<string> {
 function createPageReader(pool: PostgresPool, table: OrderTable): () => AsyncGenerator<string> {
   if (pool.connect === undefined) {
     return async function* () {
-      yield (await readPage(pool, table, INT64_MIN, 'ALL')).text;
+      yield (await readPage(pool, table, undefined, 'ALL')).text;
     };
   }
   const readSnapshot = createSnapshotReader(pool.connect.bind(pool));
@@ -65,7 +68,7 @@ type ListedTable = Pick<OrderTable, 'table' | 'id' | 'json'>;
 /** Yields the orders' JSON texts page by page, from one snapshot. */
 function readTexts(readSnapshot: SnapshotReader, table: ListedTable): AsyncGenerator<string> {
   return readSnapshot(async function* (client) {
-    for (let first = INT64_MIN; ; ) {
+    for (let first: OrderId | undefined; ; ) {
       const { text, last } = await readPage(client, table, first, PAGE);
       if (text !== '') yield text;
       if (last === undefined || last === INT64_MAX) return;
@@ -81,19 +84,29 @@ interface Page {
   readonly last: OrderId | undefined;
 }
 
+/** Reads the page that begins with the id `first`, or the first page, which an unusable id fails. */
 async function readPage(
   client: PostgresClient,
   { table, id, json }: ListedTable,
-  first: OrderId,
+  first: OrderId | undefined,
   limit: number | 'ALL',
 ): Promise<Page> {
+  const [condition, hasNull, values] =
+    first === undefined
+      ? ['', `EXISTS (SELECT FROM ${table} AS o WHERE o.${id} IS NULL)`, []]
+      : [`WHERE o.${id} >= $1::text::int8`, 'false', [`${first}`]];
   // `string_agg` reads directly from the sorted subquery, so it keeps the sequence.
-  const text = `SELECT count(*)::text AS count, max(id)::int8::text AS last, string_agg(json, ',') AS text FROM (
-      SELECT o.${id} AS id, ${json} AS json FROM ${table} AS o
-      WHERE o.${id} >= $1::text::int8 ORDER BY o.${id} LIMIT ${limit}) AS page`;
+  const text = `SELECT count(*)::text AS count, max(id)::int8::text AS last, string_agg(json, ',') AS text,
+      (${hasNull})::text AS has_null
+    FROM (SELECT o.${id} AS id, ${json} AS json FROM ${table} AS o ${condition} ORDER BY o.${id} LIMIT ${limit}) AS page`;
   // Not prepared: a plan made for a few rows would sort the whole table after it has grown.
-  const { rows } = await client.query({ text, values: [`${first}`] });
+  const { rows } = await client.query({ text, values }).catch((error) => {
+    // Only the id can be invalid for its field, because all other values are checked.
+    if (!codeOf(error).startsWith(DATA_EXCEPTION)) throw error;
+    throw new Error(`columns.id: ${table} has an id that is not an int64: ${messageOf(error)}`, { cause: error });
+  });
   const [page] = rows;
+  if (page?.['has_null'] === 'true') throw new Error(`columns.id: ${table} has an id that is NULL`);
   return {
     text: escapeNonAscii(String(page?.['text'] ?? '')),
     last: Number(page?.['count']) === limit ? BigInt(String(page?.['last'])) : undefined,

@@ -10,6 +10,7 @@ import { ORDERS_SCHEMA, OWN_TABLE } from './own-table.js';
 import { putRecords } from './put.js';
 import { restoreRevision, warnOfLostRevision } from './revision.js';
 import { type PostgresOrderTable, readOrder, readTable } from './table.js';
+import { withCheck } from './table-check.js';
 import { createTransition } from './transition.js';
 
 /**
@@ -90,7 +91,7 @@ export function createPostgresOrderStore(pool: PostgresPool): PostgresOrderStore
 export function createMappedOrderStore(pool: PostgresPool, table: PostgresOrderTable): OrderStore {
   checkMethods('pool', pool, ['query']);
   const mapped = readTable(table);
-  const database = withUnnamedFallback(pool);
+  const database = withCheck(withUnnamedFallback(pool), mapped);
   return {
     list: createTableList(database, mapped).list,
     cancel: createTransition(database, mapped, 'cancelled', cancelOutcome),

@@ -6,7 +6,10 @@ import { CHECKED_SERIALIZERS } from './fields.js';
 
 /**
  * The table in which the embedding program keeps its orders. If the table does not have the columns
- * that are described here, use an updatable view of it.
+ * that are described here, use a view of it. PostgreSQL must be able to lock and update the view's
+ * rows: the view has no DISTINCT, GROUP BY, aggregate, window function or UNION. With a trigger
+ * INSTEAD OF UPDATE it may join tables, but the orders must not be on the optional side of an outer
+ * join. With any other view, each cancel rejects.
  */
 export interface PostgresOrderTable {
   /**
@@ -19,20 +22,31 @@ export interface PostgresOrderTable {
    * here or the column is NULL.
    */
   readonly columns: {
-    /** A column of integers, with a unique index. If it has any other value, the list fails. */
+    /**
+     * A column of type `smallint`, `integer`, `bigint` or `numeric`, with a unique index. With any
+     * other type, `list` and `cancel` reject, because it could not tell each order from the next. If
+     * the column has NULL or any other value that is not an int64, `list` rejects.
+     */
     readonly id: string;
     /** Any type that can be written as text: text, an enum, an integer. */
     readonly status: string;
-    /** An integer. The list leaves out any other value. */
+    /** An integer in a column of any type. The list leaves out any other value. */
     readonly petId?: string | undefined;
-    /** An integer. The list leaves out any other value, and a quantity beyond ±(2^53 − 1). */
+    /**
+     * An integer in a column of any type. The list leaves out any other value, and a quantity beyond
+     * ±(2^53 − 1).
+     */
     readonly quantity?: string | undefined;
     /**
      * A `timestamptz`, `timestamp` or `date` column, or a text column in the format of RFC 3339.
-     * Values of `timestamp` and `date` are taken as UTC. The list leaves out any value that RFC 3339
-     * cannot represent, such as a year before 1 or after 9999.
+     * A `timestamptz` is listed in UTC. Values of `timestamp` and `date` are taken as UTC. The list
+     * leaves out any value that RFC 3339 cannot represent, such as a year before 1 or after 9999.
      */
     readonly shipDate?: string | undefined;
+    /**
+     * A `boolean`, one of the numbers 0 and 1, or a text such as `true`, `yes`, `on`, `no` or `off`, in
+     * a column of any type. The list leaves out any other value.
+     */
     readonly complete?: string | undefined;
   };
   /**
@@ -42,7 +56,7 @@ export interface PostgresOrderTable {
    */
   readonly statuses?: Readonly<Partial<Record<KnownStatus, string | readonly string[] | undefined>>> | undefined;
   /**
-   * SQL that returns one value, which changes whenever an order, as listed, is added, changed or
+   * A query that returns one value, which changes whenever an order, as listed, is added, changed or
    * deleted, such as `SELECT changes FROM shop.orders_revision`. With it, the list is read once for
    * each change and shared by all clients. While the value is NULL or missing, the list is read at
    * most every tenth of a second. Without a `revision`, it is read for each client.
@@ -61,7 +75,7 @@ export interface OrderTable {
   readonly json: string;
   /** The known status that each text in the status column stands for. */
   readonly statuses: ReadonlyMap<string, OrderStatus>;
-  /** SQL that returns one value, which changes whenever the list changes. */
+  /** SQL that returns one text, `revision`, which changes whenever the list changes. */
   readonly revision: string | undefined;
 }
 
@@ -98,7 +112,8 @@ export function readTable(description: PostgresOrderTable, serializers = CHECKED
     status: column('status'),
     json: `'{"id":' || ${serializers.id(`o.${id}`)}${FIELD_NAMES.map(member).join('')} || '}'`,
     statuses: readStatuses(statuses),
-    revision,
+    // The line ends before the parenthesis, because the query can end with a comment.
+    revision: revision && `SELECT (${revision}\n)::text AS revision`,
   };
 }
 

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import fc from 'fast-check';
 import type { OrderInput } from 'store-orders';
 import { createPostgresOrderStore } from 'store-orders/postgres';
 import { FIELDS } from '../../../dist/orders/fields.js';
+import { quoteText } from '../../../dist/orders/postgres/table.js';
 import { idsTo } from '../support/ids.js';
 import { listed, testOrderStore } from '../support/store-suite.js';
+import { DATE_TIMES, isValid, QUANTITIES, STATUSES } from '../support/written-values.js';
 import { useWebAssembly } from './support/webassembly.js';
 
 const UNCHANGED =
@@ -149,4 +152,32 @@ describe('the order store in PostgreSQL', () => {
     nowMs = 100;
     assert.notEqual((await store.list()).version, version);
   });
+
+  for (const [rule, column, values, accepts] of [
+    ['order_quantity_is_a_safe_integer', 'quantity', QUANTITIES, (quantity: unknown) => isValid({ quantity })],
+    ['order_ship_date_is_rfc_3339', 'ship_date', DATE_TIMES, (shipDate: unknown) => isValid({ shipDate })],
+    ['order_status_is_a_word', 'status', STATUSES, (status: unknown) => isValid({ status })],
+  ] as const) {
+    test(`SQL can store each ${column} that an import accepts, and no other`, async () => {
+      await stored({ id: 1 });
+      // A text of PostgreSQL cannot have a NUL.
+      const samples = fc.sample<bigint | string>(values, 1_500).filter((value) => !String(value).includes('\0'));
+      const attempts = samples.map((value) => `ARRAY[${quoteText(String(value))}]`);
+      await run(`CREATE OR REPLACE FUNCTION rule_against(value text) RETURNS text LANGUAGE plpgsql AS $$
+        DECLARE rule text;
+        BEGIN
+          EXECUTE format('UPDATE store_orders SET ${column} = %L', value);
+          RETURN NULL;
+        EXCEPTION WHEN check_violation THEN
+          GET STACKED DIAGNOSTICS rule = CONSTRAINT_NAME;
+          RETURN rule;
+        END $$`);
+      const rows = await run(`SELECT rule_against(value) AS rule FROM unnest(ARRAY[${attempts}]) AS value`);
+      assert.deepEqual(
+        rows.map((row, index) => [samples[index], row['rule']]),
+        samples.map((value) => [value, accepts(value) ? null : rule]),
+      );
+      assert.ok(rows.some((row) => row['rule'] === null) && rows.some((row) => row['rule'] === rule));
+    });
+  }
 });

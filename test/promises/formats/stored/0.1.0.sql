@@ -31,7 +31,10 @@ CREATE TABLE public.store_orders (
     quantity bigint,
     ship_date text,
     complete boolean,
-    status text NOT NULL
+    status text NOT NULL,
+    CONSTRAINT order_quantity_is_a_safe_integer CHECK (((quantity >= '-9007199254740991'::bigint) AND (quantity <= '9007199254740991'::bigint))),
+    CONSTRAINT order_ship_date_is_rfc_3339 CHECK ((ship_date ~ '^(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)[Tt](?:(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:[.][0-9]{1,38})?(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])|23:59:60(?:[.][0-9]{1,38})?[Zz])$'::text)),
+    CONSTRAINT order_status_is_a_word CHECK ((status ~ '^[a-z][a-z0-9_]{0,63}$'::text))
 );
 CREATE TABLE public.store_orders_keys (
     id text NOT NULL,
