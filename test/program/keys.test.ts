@@ -108,6 +108,23 @@ test('however many requests a key sends, it is looked up once in 900 ms; it stay
   assert.equal(asked, 6, 'an unknown key may be issued at any moment');
 });
 
+test('an agreed plan is one object while its quotas are the same, however often its key is looked up', async () => {
+  let perMinute = 5;
+  const { ring, clock } = open(async () => ({ ...ANN, plan: { name: 'enterprise', perMinute } }));
+  const key = createApiKey();
+  const planLater = async () => {
+    clock.advance(901);
+    return (await ring.authenticate(key))?.plan;
+  };
+  const plan = await planLater();
+  assert.ok(plan !== undefined && plan === (await planLater()));
+  perMinute = 6;
+  assert.deepEqual(
+    (await planLater())?.policies.map(({ quota }) => quota),
+    [6],
+  );
+});
+
 test('a key is refused from the millisecond of its expiry on, even while the disk hangs', async () => {
   const expiresAt = new Date(Date.UTC(2026, 0) + 901).toISOString();
   let answer = (): KeyRecord => ({ ...ANN, expiresAt });

@@ -1,5 +1,5 @@
 import { type CommandResult, done, failed, Misuse } from '../command-result.js';
-import { describePlan, type KeyPlan, parseKeyPlan } from '../keys/key-plan.js';
+import { describePlan, FIXED_PLANS, type KeyPlan, parseKeyPlan } from '../keys/key-plan.js';
 import type { KeyRecord } from '../keys/key-record.js';
 import type { IssuedKey, KeyChange, KeyRing } from '../keys/key-ring.js';
 import { type Command, commandLine, countOf, durationOf, type Invocation } from './command.js';
@@ -9,7 +9,7 @@ import { STORAGE_OPTIONS, withStorage } from './with-storage.js';
 const PLAN_OPTIONS = {
   plan: {
     value: 'PLAN',
-    about: 'free, pro, business, or enterprise with --per-minute, --per-day or both',
+    about: `${FIXED_PLANS.join(', ')}, or enterprise with --per-minute, --per-day or both`,
     isRequired: true,
   },
   'per-minute': { value: 'N', about: 'requests per minute, only for enterprise' },

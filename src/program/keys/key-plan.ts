@@ -33,7 +33,7 @@ export function parseKeyPlan({ name, perMinute, perDay }: RequestedPlan): KeyPla
   }
   const fixed = FIXED_PLANS.find((plan) => plan === name);
   if (fixed === undefined) {
-    return { mistake: `expected the plan free, pro, business or enterprise, not ${JSON.stringify(name)}` };
+    return { mistake: `expected the plan ${FIXED_PLANS.join(', ')} or enterprise, not ${JSON.stringify(name)}` };
   }
   if (!hasQuotas) return { name: fixed };
   return { mistake: `the plan ${fixed} has fixed quotas; only the plan enterprise can have other quotas` };

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import type { Principal } from '../../http/index.js';
-import { type Clock, createSystemClock } from '../../limits/index.js';
+import { type Clock, createSystemClock, type Plan } from '../../limits/index.js';
 import { createApiKey, isApiKey, keyDigest, randomBase62 } from './api-key.js';
-import { type KeyPlan, toPlan } from './key-plan.js';
+import { describePlan, type KeyPlan, toPlan } from './key-plan.js';
 import type { KeyRecord } from './key-record.js';
 
 /**
@@ -64,17 +64,9 @@ interface KnownKey extends Principal {
   readonly lookedUpMs: number;
 }
 
-function toKnownKey({ id, plan, expiresAt }: KeyRecord, lookedUpMs: number): KnownKey {
-  return {
-    id,
-    plan: toPlan(plan),
-    expiresAtMs: expiresAt === undefined ? Infinity : Date.parse(expiresAt),
-    lookedUpMs,
-  };
-}
-
-/** How many keys a process caches. */
+/** How many keys a process caches, and how many agreed plans. */
 const REMEMBERED_KEYS = 10_000;
+const REMEMBERED_PLANS = 1_000;
 
 /** A key in use is looked up again when the last look-up began longer ago than this. */
 const TRUSTED_MS = 900;
@@ -92,6 +84,16 @@ export function createKeyRing(
   // This cache has only issued keys, so that guessed keys cannot evict them.
   const known = new LRUCache<string, KnownKey>({ max: REMEMBERED_KEYS });
   const lookUps = new Map<string, { readonly start: number; readonly result: Promise<Principal | undefined> }>();
+
+  /** While the quotas of an agreed plan are the same, so is its object, by which limiters cache. */
+  const plans = new LRUCache<string, Plan>({ max: REMEMBERED_PLANS });
+
+  function toKnownKey({ id, plan: keyPlan, expiresAt }: KeyRecord, lookedUpMs: number): KnownKey {
+    const quotas = describePlan(keyPlan);
+    const plan = plans.get(quotas) ?? toPlan(keyPlan);
+    plans.set(quotas, plan);
+    return { id, plan, expiresAtMs: expiresAt === undefined ? Infinity : Date.parse(expiresAt), lookedUpMs };
+  }
 
   const unlessExpired = (key: KnownKey | undefined) =>
     key !== undefined && nowMs() + utcOffsetMs() < key.expiresAtMs ? key : undefined;

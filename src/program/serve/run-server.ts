@@ -108,7 +108,7 @@ function optionsOf(settings: Settings, { orders, keys, state }: ServerStorage, q
     trustProxy: settings.trustProxy,
     // Clients of a unix socket have no address, so all would share the limit of one.
     maxConnectionsPerAddress: typeof settings.port === 'string' ? 0 : settings.maxConnectionsPerAddress,
-    corsOrigins: settings.corsOrigin,
+    corsOrigins: settings.corsOrigins,
     backends: { database: state, quotas: quotaBackend.state },
   } satisfies OrderServerOptions;
 }

@@ -101,7 +101,7 @@ export const settingsSchema = v.object({
     'port of /metrics for Prometheus; needs the package prom-client',
     v.optional(wholeNumber(0, 65_535)),
   ),
-  corsOrigin: setting(
+  corsOrigins: setting(
     '--cors-origin ORIGIN',
     'STORE_ORDERS_CORS_ORIGIN',
     'origins whose web pages may use the service, separated by commas; * for all',

@@ -57,7 +57,7 @@ const MISTAKES: readonly Mistake[] = [
   ['{"databaseUrl": 5432}', `${CONFIG}: databaseUrl: ${DATABASE_URL}`],
   ['{"redisUrl": 6379}', `${CONFIG}: redisUrl: ${REDIS_URL}`],
   ['{"host": 7}', `${CONFIG}: host: expected a host name or an address, not 7`],
-  ['{"corsOrigin": ["*"]}', `${CONFIG}: corsOrigin: ${ORIGIN}, not ["*"]`],
+  ['{"corsOrigins": ["*"]}', `${CONFIG}: corsOrigins: ${ORIGIN}, not ["*"]`],
   ...['http://:secret@localhost', 'redis://:se@cret@localhost', 'redis://:secret%@localhost'].map(badRedisUrl),
   ...['redis://ann:1?secret@h', 'redis://ann:1#secret@h', 'redis://h:65536', 'redis://a,b'].map(badRedisUrl),
   // An upper-case scheme is refused, and never means a connection without TLS.
@@ -124,7 +124,7 @@ const TABLE = `SETTING                   VALUE                                FR
 host                      127.0.0.1                            default
 port                      8080                                 default
 metricsPort                                                    default
-corsOrigin                https://a.example,https://b.example  STORE_ORDERS_CORS_ORIGIN
+corsOrigins               https://a.example,https://b.example  STORE_ORDERS_CORS_ORIGIN
 workers                   1                                    default
 db                        variable#1.db                        STORE_ORDERS_DB
 databaseUrl                                                    default
@@ -168,9 +168,9 @@ test('options override variables, variables override the settings file, and "con
   };
   const { output, json } = programIn({ cwd, env });
   assert.equal(await output('config print --base-path /flag@0.9_~'), TABLE);
-  const { trustProxy, corsOrigin, databaseUrl } = Object(await json('config print'));
+  const { trustProxy, corsOrigins, databaseUrl } = Object(await json('config print'));
   assert.deepEqual(trustProxy, { value: 3, from: 'STORE_ORDERS_TRUST_PROXY' });
-  assert.deepEqual(corsOrigin, { value: 'https://a.example,https://b.example', from: 'STORE_ORDERS_CORS_ORIGIN' });
+  assert.deepEqual(corsOrigins, { value: 'https://a.example,https://b.example', from: 'STORE_ORDERS_CORS_ORIGIN' });
   assert.deepEqual(databaseUrl, { value: null, from: 'default' });
 
   const server = await startServer(t, { cwd, env }, '--base-path', '/flag');
