@@ -18,7 +18,7 @@ export function checkFields<T extends object, Name extends keyof T & string>(
   required: readonly Name[] = [],
 ): void {
   const known: readonly string[] = [...required, ...optional];
-  checkObject(where, value, known);
+  checkObject(where, value, required, optional);
   const unknown = Object.keys(value).find((name) => !known.includes(name));
   if (unknown !== undefined) {
     throw new TypeError(`${optionPath(where, unknown)}: unknown option; expected one of ${known.join(', ')}`);
@@ -26,12 +26,11 @@ export function checkFields<T extends object, Name extends keyof T & string>(
   checkPresent(where, value, required);
 }
 
-/** Throws unless `value` is an object with all `required` fields. It may have others. */
+/** Throws unless `value` is an object with all `required` fields. Names all that are missing. */
 export function checkPresent(where: string, value: unknown, required: readonly string[]): void {
   checkObject(where, value, required);
-  for (const name of required) {
-    if (Reflect.get(value, name) === undefined) throw new TypeError(`${optionPath(where, name)}: missing`);
-  }
+  const missing = required.filter((name) => Reflect.get(value, name) === undefined);
+  if (missing.length > 0) throw new TypeError(`${optionPath(where, missing.join(', '))}: missing`);
 }
 
 /** `what` describes the expected object in the message. */
@@ -58,9 +57,15 @@ export function checkWholeNumber(where: string, value: unknown, min: number, max
   throw new Kind(`${where}: expected a whole number from ${min} ${max === MAX_HEADER_INTEGER ? 'up' : `to ${max}`}`);
 }
 
-function checkObject(where: string, value: unknown, fields: readonly string[]): asserts value is object {
+function checkObject(
+  where: string,
+  value: unknown,
+  required: readonly string[],
+  optional: readonly string[] = [],
+): asserts value is object {
   if (typeof value === 'object' && value !== null) return;
-  throw new TypeError(`${where}: expected an object with ${fields.join(', ')}`);
+  const fields = [required.join(', '), optional.length > 0 && `some of ${optional.join(', ')}`].filter(Boolean);
+  throw new TypeError(`${where}: expected an object with ${fields.join(' and ')}`);
 }
 
 /**

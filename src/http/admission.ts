@@ -186,10 +186,7 @@ export function createAdmission(options: AdmissionOptions) {
     plan = addressPlan,
     principal?: Principal,
   ): MaybePromise<V | Refused> {
-    return attempt(step, (error) => {
-      const waitMs = error instanceof HostFailure ? error.waitMs : FIRST_WAIT_MS;
-      return unchargedRefusal(outcomeOfFailure(error), waitMs, plan, principal);
-    });
+    return attempt(step, (error) => unchargedRefusal(outcomeOfFailure(error), plan, principal));
   }
 
   /** Counts a request against its client's address, without a look at its key. */
@@ -199,14 +196,14 @@ export function createAdmission(options: AdmissionOptions) {
 
   /** Returns the verdict on a request that arrives after the service was closed. */
   function turnAway(): Verdict<Principal> {
-    return unchargedRefusal(unavailable(), FIRST_WAIT_MS, addressPlan);
+    return unchargedRefusal(unavailable(), addressPlan);
   }
 
   return { admit, charge, turnAway };
 }
 
-function unchargedRefusal(outcome: Outcome, waitMs: number, plan: Plan, principal?: Principal): Refused {
-  const limitFields = unavailableFields(plan, waitMs);
+function unchargedRefusal(outcome: Outcome, plan: Plan, principal?: Principal): Refused {
+  const limitFields = unavailableFields(plan, outcome.waitMs ?? FIRST_WAIT_MS);
   return { chargedTo: undefined, plan, limitFields, principal, refusal: outcome };
 }
 
@@ -220,10 +217,8 @@ function refusalOf({ allowed, verdict, retryAfterMs }: Decision): Outcome | unde
   return refusal(code, 'Retry-After', retryAfter(retryAfterMs));
 }
 
-export const ADMISSION_FIELDS = [
-  ...(['limiter', 'authenticate', 'authenticateKnown', 'addressPlan', 'draftFields'] as const),
-  ...(['onReply', 'onFailure'] as const),
-] as const;
+export const ADMISSION_REQUIRED = ['limiter', 'authenticate'] as const;
+export const ADMISSION_FIELDS = ['authenticateKnown', 'addressPlan', 'draftFields', 'onReply', 'onFailure'] as const;
 
 /** Throws a TypeError or RangeError that names the invalid option. */
 export function checkAdmissionOptions(options: AdmissionOptions): void {

@@ -16,6 +16,8 @@ export interface Outcome {
   readonly code?: ErrorCode | undefined;
   /** The error that caused a 500 or a 503. */
   readonly error?: unknown;
+  /** How long the client should wait after a 503, in milliseconds. `Retry-After` says the same. */
+  readonly waitMs?: number;
 }
 
 /** A complete body in pieces, which many readers share. */
@@ -109,7 +111,7 @@ export function refusal(code: ErrorCode, ...fields: readonly string[]): Outcome 
 
 /** Returns the outcome 503. */
 export function unavailable(waitMs = FIRST_WAIT_MS): Outcome {
-  return refusal('service_unavailable', 'Retry-After', retryAfter(waitMs));
+  return { ...refusal('service_unavailable', 'Retry-After', retryAfter(waitMs)), waitMs };
 }
 
 /** Returns the outcome of a failure: a 503 if a part of the host failed, otherwise a 500. */

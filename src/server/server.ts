@@ -9,7 +9,7 @@ import {
   type OrderServiceOptions,
 } from '../http/index.js';
 import { createForwardedWarning } from '../http/mounts/warnings.js';
-import { SERVICE_FIELDS } from '../http/service/service.js';
+import { SERVICE_FIELDS, SERVICE_REQUIRED } from '../http/service/service.js';
 import { connectionLimit } from './connection-limit.js';
 import { createConnections } from './connections.js';
 import { docsPaths } from './docs/files.js';
@@ -78,7 +78,7 @@ const LINGER_MS = 500;
  */
 export function createOrderServer(options: OrderServerOptions): OrderServer {
   const ownFields = ['publicUrl', 'trustProxy', 'maxConnectionsPerAddress', 'backends'] as const;
-  checkFields('options', options, [...SERVICE_FIELDS, ...ownFields]);
+  checkFields('options', options, [...SERVICE_FIELDS, ...ownFields], SERVICE_REQUIRED);
   const { publicUrl, trustProxy = DEFAULTS.trustProxy, backends = {}, ...serviceAndLimit } = options;
   const { maxConnectionsPerAddress = DEFAULTS.maxConnectionsPerAddress, ...serviceOptions } = serviceAndLimit;
   checkWholeNumber('maxConnectionsPerAddress', maxConnectionsPerAddress, 0);

@@ -103,7 +103,7 @@ export function createTestService(options: TestServiceOptions = {}): TestService
   }
 
   return {
-    url: `http://orders.test${options.basePath ?? '/v1'}`,
+    url: `http://orders.test${service.basePath}`,
     ...transports,
     apiKey: issueKey(plan),
     clock,

@@ -1,5 +1,11 @@
 import { checkFields } from '../../check.js';
-import { ADMISSION_FIELDS, type AdmissionOptions, checkAdmissionOptions, type Principal } from '../admission.js';
+import {
+  ADMISSION_FIELDS,
+  ADMISSION_REQUIRED,
+  type AdmissionOptions,
+  checkAdmissionOptions,
+  type Principal,
+} from '../admission.js';
 import type { ClientAddress } from '../client-address.js';
 import { createFrontDoor } from '../front-door.js';
 import { after } from '../host-call.js';
@@ -30,7 +36,7 @@ export type GuardVerdict =
 
 /** Creates a guard. Throws a TypeError or RangeError that names an invalid option. */
 export function createGuard(options: AdmissionOptions): Guard {
-  checkFields('options', options, ADMISSION_FIELDS);
+  checkFields('options', options, ADMISSION_FIELDS, ADMISSION_REQUIRED);
   checkAdmissionOptions(options);
   const door = createFrontDoor(options);
   return {

@@ -3,6 +3,7 @@ import { cancelOutcome } from '../../orders/cancellation.js';
 import type { CancelOutcome, MaybePromise, OrderId, OrderStatus, OrderStore } from '../../orders/index.js';
 import {
   ADMISSION_FIELDS,
+  ADMISSION_REQUIRED,
   type AdmissionOptions,
   checkAdmissionOptions,
   type Principal,
@@ -90,7 +91,7 @@ const CANCEL_OUTCOMES: Readonly<Record<CancelOutcome, Outcome>> = {
  * ```
  */
 export function createOrderService(options: OrderServiceOptions): OrderService {
-  checkFields('options', options, SERVICE_FIELDS);
+  checkFields('options', options, SERVICE_FIELDS, SERVICE_REQUIRED);
   checkServiceOptions(options);
   const { store, basePath = DEFAULTS.basePath, paths = {}, corsOrigins = [] } = options;
   const router = createRouter(basePath);
@@ -184,14 +185,11 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
   };
 }
 
-/** The options of a service that have no default. */
-const REQUIRED_OPTIONS = ['store', 'limiter', 'authenticate'] as const satisfies readonly (keyof OrderServiceOptions)[];
-
-export const SERVICE_FIELDS = [...ADMISSION_FIELDS, 'store', 'basePath', 'paths', 'corsOrigins'] as const;
+/** The options of a service that have no default, and the others. */
+export const SERVICE_REQUIRED = ['store', ...ADMISSION_REQUIRED] as const;
+export const SERVICE_FIELDS = [...ADMISSION_FIELDS, 'basePath', 'paths', 'corsOrigins'] as const;
 
 function checkServiceOptions(options: OrderServiceOptions): void {
-  const missing = REQUIRED_OPTIONS.filter((name) => options?.[name] === undefined);
-  if (missing.length > 1) throw new TypeError(`options: ${missing.join(', ')}: missing`);
   checkAdmissionOptions(options);
   checkMethods('store', options.store, ['list', 'cancel']);
   if (options.basePath !== undefined) checkBasePath(options.basePath);

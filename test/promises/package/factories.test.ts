@@ -36,12 +36,13 @@ const NO_OWNS = [
 ] as const;
 const SERVICE: Row = { names: 'service', wrong: [NO_OWNS] };
 const ADMISSION = [
-  ['options: store, limiter, authenticate: missing', {}],
-  ['options: limiter, authenticate: missing', { store }],
+  ['options: expected an object with store, limiter, authenticate and some of authenticateKnown, .*', null],
+  ['store, limiter, authenticate: missing', {}],
+  ['limiter, authenticate: missing', { store }],
   ["addressPlan: expected a plan with partition 'address'", { ...parts, addressPlan: root.PLANS.free }],
   ["addressPlan: expected a plan with partition 'address'", { ...parts, addressPlan: null }],
   ['plan.name', { ...parts, addressPlan: { partition: 'address' } }],
-  ['limiter: expected an object with the method take', { ...parts, limiter: undefined }],
+  ['limiter: missing', { ...parts, limiter: undefined }],
   ['store: expected an object with the method list', { ...parts, store: { cancel: store.cancel } }],
   ['store: expected an object with the method cancel', { ...parts, store: { list: store.list } }],
 ] as const;
@@ -61,7 +62,7 @@ const PATHS = [
     { ...parts, paths: { '/v1/store/orders/7': { perform } } },
   ],
 ] as const;
-const OPTIONS = 'options|basePath|limiter|store|authenticate|frobnicate';
+const OPTIONS = 'options|(?:store, )?limiter, authenticate|basePath|limiter|store|authenticate|frobnicate';
 
 const FACTORIES: Readonly<Record<string, Row>> = {
   createKeyAuthenticator: { names: 'keys', accepts: [{}] },
@@ -70,6 +71,7 @@ const FACTORIES: Readonly<Record<string, Row>> = {
     accepts: [undefined, {}],
     good: [{}],
     wrong: [
+      ['options: expected an object with some of clock, maxAddresses', null],
       ['clock', { clock: {} }],
       ['clock', { clock: Date.now }],
     ],
