@@ -1,6 +1,8 @@
 /**
  * Runs the service in AWS Lambda, behind API Gateway (payload 2.0) or a function URL. Each event
  * becomes a Request for a fetch handler. The client's address is the one that the gateway reports.
+ * Except for the stage `$default`, the path of an event begins with the stage: for the stage `prod`,
+ * create the service with `basePath: '/prod/v1'`.
  *
  *     export { handler } from './aws-lambda.ts';
  */

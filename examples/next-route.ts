@@ -1,7 +1,9 @@
 /**
  * A route handler of Next.js: save this file as `app/v1/store/orders/[[...id]]/route.ts`. Next.js
  * compresses responses itself, and would compress a compressed list again. It does not report the
- * client's address. Take it only from the header field that your platform sets.
+ * client's address. Take it only from the header field that your platform sets. If your
+ * configuration has `trailingSlash: true`, add `skipTrailingSlashRedirect: true`, because no path of
+ * the service ends with a slash.
  */
 import {
   createKeyAuthenticator,

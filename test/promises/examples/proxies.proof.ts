@@ -6,6 +6,8 @@ import { get, IncomingMessage } from 'node:http';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { createMemoryLimiter, createMemoryOrderStore, createPlan, perMinute } from 'store-orders';
+import { createOrderServer } from 'store-orders/server';
 import { issueKey, programWithOrders, startServer } from '../../program/support/program.js';
 import { without } from '../../support/installed.js';
 import { freePort, listenOnFreePort } from '../../support/listen.js';
@@ -13,11 +15,13 @@ import { root } from '../../support/root.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { until } from '../../support/until.js';
 
-/** Returns a file of `examples/deploy` that listens on another port, in front of another server. */
-function configuration(file: string, listen: string, port: number, serverPort: number): string {
+/** Returns a file of `examples/deploy` that listens on another port, in front of other servers. */
+function configuration(file: string, listen: string, port: number, servers: readonly number[]): string {
   const text = readFileSync(join(root, 'examples/deploy', file), 'utf8');
   for (const part of [listen, '127.0.0.1:8080']) assert.equal(text.split(part).length, 2, part);
-  return text.replace('127.0.0.1:8080', `127.0.0.1:${serverPort}`).replace(listen, listen.replace('80', `${port}`));
+  const [line = ''] = /^ +server 127.0.0.1:8080.*\n|127.0.0.1:8080 (?={)/m.exec(text) ?? [];
+  const lines = servers.map((serverPort) => line.replace('127.0.0.1:8080', `127.0.0.1:${serverPort}`));
+  return text.replace(line, lines.join('')).replace(listen, listen.replace('80', `${port}`));
 }
 
 /** Writes the configuration of an nginx that compresses and caches whatever it may, as many a host does. */
@@ -32,13 +36,13 @@ function nginxArguments(folder: string, site: string): readonly string[] {
 }
 
 const PROXIES = {
-  nginx: (folder: string, port: number, serverPort: number) =>
-    nginxArguments(folder, configuration('nginx.conf', 'listen 80;', port, serverPort)),
-  caddy: (folder: string, port: number, serverPort: number) => {
+  nginx: (folder: string, port: number, ...servers: number[]) =>
+    nginxArguments(folder, configuration('nginx.conf', 'listen 80;', port, servers)),
+  caddy: (folder: string, port: number, ...servers: number[]) => {
     const file = join(folder, 'Caddyfile');
     // Compresses whatever it may, and removes what newer versions then remove from the tags of a request.
     const host = 'encode gzip\n\trequest_header If-None-Match `^("[^"]*)-gzip"$` `$1"`';
-    const site = configuration('Caddyfile', ':80 {', port, serverPort).replace(' {\n', () => ` {\n\t${host}\n`);
+    const site = configuration('Caddyfile', ':80 {', port, servers).replace(' {\n', () => ` {\n\t${host}\n`);
     writeFileSync(file, `{\n\tadmin off\n}\n${site}`);
     return ['run', '--config', file, '--adapter', 'caddyfile'];
   },
@@ -163,3 +167,50 @@ test('an nginx that caches every 200 gives no list to a client without a valid k
     await response.text();
   }
 });
+
+/** Starts a server in this process, at a port that a process before it may have had. */
+async function startReplaceable(t: TestContext, port: number) {
+  const plan = createPlan({ name: 'plenty', policies: [perMinute(1e9)] });
+  const parts = { store: createMemoryOrderStore([{ id: 1 }]), limiter: createMemoryLimiter() };
+  const server = createOrderServer({ ...parts, authenticate: () => ({ id: 'client', plan }), trustProxy: 1 });
+  await once(server.listen(port, '127.0.0.1'), 'listening');
+  t.after(() => server.drain(0));
+  return server;
+}
+
+for (const [program, prepare] of Object.entries(PROXIES)) {
+  test(`behind ${program} with its file of examples/deploy, no request fails while two servers are replaced one by one`, {
+    skip: without(program),
+  }, async (t) => {
+    const ports = [await freePort(), await freePort()];
+    const servers = await Promise.all(ports.map((port) => startReplaceable(t, port)));
+    const folder = temporaryDirectory();
+    const port = await freePort();
+    await startProxy(t, program, folder, prepare(folder, port, ...ports), port);
+    const statuses: number[] = [];
+    let isOver = false;
+    async function ask(): Promise<void> {
+      const headers = { Authorization: 'Bearer key' };
+      while (!isOver) {
+        const response = await fetch(`http://127.0.0.1:${port}/shop/v1/store/orders`, { headers });
+        await response.text();
+        statuses.push(response.status);
+      }
+    }
+    const clients = [ask(), ask(), ask(), ask()];
+    async function served(count: number): Promise<void> {
+      const goal = statuses.length + count;
+      await until(() => statuses.length >= goal);
+    }
+    for (const [index, serverPort] of ports.entries()) {
+      await served(100);
+      await servers[index]?.drain();
+      await served(20);
+      await startReplaceable(t, serverPort);
+    }
+    await served(100);
+    isOver = true;
+    await Promise.all(clients);
+    assert.deepEqual([...new Set(statuses)], [200]);
+  });
+}
