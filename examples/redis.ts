@@ -10,9 +10,13 @@ import { Redis } from 'ioredis';
 import { createMemoryOrderStore, createOrderService, nodeHandler, PLANS } from 'store-orders';
 import { createRedisLimiter } from 'store-orders/redis';
 
-// Tries to reconnect every 500 ms, so that the limits are shared again soon after the Redis server
-// is back.
-const redis = new Redis(process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379', { retryStrategy: () => 500 });
+const redis = new Redis(process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379', {
+  // Tries to reconnect every 500 ms, so that the limits are shared again soon after the Redis server
+  // is back.
+  retryStrategy: () => 500,
+  // After a failover, the old server is a replica. A new connection leads to the new primary.
+  reconnectOnError: ({ message }) => message.startsWith('READONLY'),
+});
 redis.on('error', () => {});
 
 const service = createOrderService({

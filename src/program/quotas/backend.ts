@@ -5,6 +5,7 @@ import type { BackendState } from '../../server/index.js';
 import type { EventLog } from '../log/log.js';
 import type { RedisAddress } from '../settings/urls.js';
 import type { SavedQuotas } from '../storage/quota-table.js';
+import type { RedisConnection } from './redis-client.js';
 import { requireTable, withSavedQuotas } from './saved-quotas.js';
 
 /** Where a server's quotas are counted: in this process or in Redis. */
@@ -74,11 +75,13 @@ async function countInRedis(address: RedisAddress, log: EventLog): Promise<Quota
   const redis = await connectRedis(address);
   const limiter = createRedisLimiter({
     send: redis.send,
+    prefix: address.prefix,
     onMode(mode, error) {
       if (mode === 'shared') log.event('quotas counted in Redis', { redis: address.name });
       else log.error('quotas counted in this process only', { redis: address.name, error: messageOf(error) });
     },
   });
+  void warnOfEviction(redis, address, log);
   // While Redis is not connected, calls fail at once. After some failures, the limiter counts in
   // this process, and `onMode` logs the change.
   while (limiter.mode === 'shared' && !redis.isConnected()) await limiter.peek('', PLANS.free);
@@ -91,4 +94,13 @@ async function countInRedis(address: RedisAddress, log: EventLog): Promise<Quota
       redis.close();
     },
   };
+}
+
+/** Logs an error if Redis may evict records, because an evicted key has its whole quota again. */
+async function warnOfEviction({ send }: RedisConnection, { name }: RedisAddress, log: EventLog): Promise<void> {
+  // A user without the right to INFO, or a server that is down, gets no warning.
+  const memory = String(await send(['INFO', 'memory'], '').catch(() => ''));
+  const [, policy = 'noeviction'] = /^maxmemory_policy:(\S+)/m.exec(memory) ?? [];
+  if (policy === 'noeviction' || /^maxmemory:0\s/m.test(memory)) return;
+  log.error('Redis may evict quotas; set maxmemory-policy noeviction', { redis: name, policy });
 }

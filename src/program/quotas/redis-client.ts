@@ -79,6 +79,8 @@ async function createClient({ nodes, db, tls, username, password }: RedisAddress
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),
     ...(tls && { tls: {} }),
+    // Looks names up in IPv4 and IPv6. Some versions of the driver look only for IPv4.
+    family: 0,
     connectTimeout: CONNECT_MS,
     // Ends a connection whose host has disappeared without closing it. The client then resolves the
     // host's name again and reconnects.

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { BASE_PATH, BASE_PATH_EXPECTED, DEFAULTS, isOrigin, isPublicUrl } from '../../check.js';
-import { isPostgresUrl, parseRedisUrl, type RedisAddress } from './urls.js';
+import { isPostgresUrl, isSentinelUrl, parseRedisUrl, type RedisAddress } from './urls.js';
 
 /** How a setting is written on the command line and in the environment. */
 interface SettingText {
@@ -66,6 +66,8 @@ const PUBLIC_URL_EXPECTED =
 const ESCAPES = 'with @ / ? # in the password written %40 %2F %3F %23';
 const DATABASE_URL_EXPECTED = `expected a URL such as postgres://user:password@host:5432/database, ${ESCAPES}`;
 const REDIS_URL_EXPECTED = `expected a URL such as redis://user:password@host:6379, ${ESCAPES}; for a cluster, several URLs separated by commas`;
+const SENTINEL_EXPECTED =
+  'Sentinels are not asked; name the Redis server, at an address that follows its primary, such as that of a proxy';
 
 /**
  * The settings of the program, in the order of the help text. A flag takes precedence over an
@@ -138,6 +140,7 @@ export const settingsSchema = v.object({
     v.optional(
       v.pipe(
         v.string(REDIS_URL_EXPECTED),
+        v.check((url) => !isSentinelUrl(url), SENTINEL_EXPECTED),
         v.transform(parseRedisUrl),
         v.custom<RedisAddress>((address) => address !== undefined, REDIS_URL_EXPECTED),
       ),

@@ -241,6 +241,25 @@ test('a user of Redis needs only the rights that the README lists, also after a 
   assert.deepEqual(await client.acl('LOG'), []);
 });
 
+test('servers with different prefixes count apart in one database, and one warning says that Redis may evict records', {
+  skip,
+}, async (t) => {
+  const { port, client } = await redisFor(t, ['--maxmemory', '50mb', '--maxmemory-policy', 'allkeys-lru']);
+  const { cwd, output } = programIn();
+  const { key, id } = await issueKey(cwd, 'enterprise', '--per-day', '9');
+  const url = (prefix: string) => `valkey://${HOST}:${port}?family=0&prefix=${prefix}`;
+  for (const prefix of ['live:', 'staging:']) {
+    const server = await startServer(t, { cwd }, '--redis-url', url(prefix));
+    assert.equal(await remaining(server, key), '8');
+    const [warning] = server.log();
+    assert.deepEqual([warning?.['level'], warning?.['policy']], ['error', 'allkeys-lru']);
+    assert.equal(server.events().length, 2, 'the other event is "listening"');
+    await server.stop('SIGTERM');
+  }
+  await output(`quota reset ${id} --redis-url ${url('live:')}`);
+  assert.match(String(await client.keys('*')), /^staging:[^,]*$/);
+});
+
 for (const signal of ['SIGSTOP', 'SIGKILL'] as const) {
   test(`after ${signal} for one shard of a cluster, its keys are decided at once by each process, the others are still shared, and a server says so`, {
     skip,

@@ -24,6 +24,8 @@ const PATH = 'expected "" or a path such as "/v1", with a slash before each segm
 const PUBLIC_URL =
   'expected an http or https URL without the base path and without a slash at the end, such as https://shop.example/shop';
 const ORIGIN = 'expected * or an origin without a path, such as https://shop.example';
+const SENTINEL =
+  'REDIS_URL: Sentinels are not asked; name the Redis server, at an address that follows its primary, such as that of a proxy';
 const WORKERS = 'more than one worker needs PostgreSQL and Redis; name them with --database-url and --redis-url';
 const COUNT = 'expected a whole number from';
 const LONG_PATH = `./${'s'.repeat(100)}é`;
@@ -64,6 +66,8 @@ const MISTAKES: readonly Mistake[] = [
   ...['REDISS://:secret@localhost', 'redis://a,rediss://b', 'redis://a/1,redis://b'].map(badRedisUrl),
   ...['redis://a,redis://b/1', 'redis://:s@a,redis://:t@b', 'redis://ann@a,redis://bob@b'].map(badRedisUrl),
   badRedisUrl('redis://a,redis://:secret@b'),
+  ...['redis://a,valkey://b', 'redis://a?db=1', 'redis://a,redis://b?prefix=x'].map(badRedisUrl),
+  ...['redis-sentinel://:secret@a', 'rediss+sentinel://a'].map((url): Mistake => [{ REDIS_URL: url }, SENTINEL]),
   [
     ['--database-url', SHOP],
     '--database-url: with PostgreSQL, quotas are counted in Redis or Valkey; name its server with --redis-url',
@@ -198,6 +202,11 @@ test('the URLs of databases and of Redis servers are read, with default ports, d
     'redis://:x@[::1]:17000,redis://a/0': {
       ...{ ...plain, nodes: [b, a], password: 'x' },
       name: 'redis://[::1]:17000,a:6379',
+    },
+    'valkey://a/1?family=0': { ...plain, nodes: [a], db: 1, name: 'valkey://a:6379/1' },
+    'valkeys://a?prefix=staging:&family=0,valkeys://[::1]:17000': {
+      ...{ db: 0, tls: true, nodes: [a, b], prefix: 'staging:' },
+      name: 'valkeys://a:6379,[::1]:17000',
     },
     'rediss://a,rediss://[::1]:17000': { nodes: [a, b], db: 0, tls: true, name: 'rediss://a:6379,[::1]:17000' },
   })) {

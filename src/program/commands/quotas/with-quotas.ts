@@ -44,7 +44,7 @@ async function withRedis(
   try {
     const redis = await connectRedis(address);
     try {
-      return await work(redisQuotaAdmin(redis, address.name));
+      return await work(redisQuotaAdmin(redis, address));
     } finally {
       redis.close();
     }
