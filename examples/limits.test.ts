@@ -61,7 +61,7 @@ test('limits on trial report which keys they would refuse and why, and every req
   const reported: string[] = [];
   const service = createOrderService({
     store: createMemoryOrderStore(),
-    limiter: onTrial(createMemoryLimiter(), ({ key, verdict }) => reported.push(`${key} ${verdict}`)),
+    limiter: onTrial(createMemoryLimiter(), ({ key, result }) => reported.push(`${key} ${result}`)),
     authenticate: () => ({ id: 'customer-1', plan: PLANS.free }),
   });
   const rawHeaders = ['Authorization', 'Bearer sesame'];

@@ -40,7 +40,7 @@ test('a restart does not refill a quota', () => {
   before.save();
 
   const after = createSavedLimiter(database);
-  assert.equal(after.take('customer-1', PLANS.free).verdict, 'over_quota');
-  assert.equal(after.take('customer-2', PLANS.free).verdict, 'within_quota');
+  assert.equal(after.take('customer-1', PLANS.free).result, 'over_quota');
+  assert.equal(after.take('customer-2', PLANS.free).result, 'within_quota');
   database.close();
 });

@@ -211,9 +211,9 @@ function checkDecision(decision: Decision | undefined): void {
   if (decision?.inForce === undefined) throw new TypeError('limiter.take: expected a decision');
 }
 
-function refusalOf({ allowed, verdict, retryAfterMs }: Decision): Outcome | undefined {
+function refusalOf({ allowed, result, retryAfterMs }: Decision): Outcome | undefined {
   if (allowed) return undefined;
-  const code = verdict === 'banned' ? 'api_key_banned' : 'rate_limit_exceeded';
+  const code = result === 'banned' ? 'api_key_banned' : 'rate_limit_exceeded';
   return refusal(code, 'Retry-After', retryAfter(retryAfterMs));
 }
 

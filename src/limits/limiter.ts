@@ -35,12 +35,12 @@ export interface Decision {
   readonly plan: Plan;
   readonly cost: number;
   /**
-   * Whether the request may proceed. The limiters of this package allow it if the verdict is
+   * Whether the request may proceed. The limiters of this package allow it if the result is
    * `within_quota`.
    */
   readonly allowed: boolean;
   /** What the windows and the ban decide. A request takes tokens only if it is `within_quota`. */
-  readonly verdict: 'within_quota' | 'over_quota' | 'banned';
+  readonly result: 'within_quota' | 'over_quota' | 'banned';
   readonly nowMs: number;
   readonly utcOffsetMs: number;
   /**
@@ -77,8 +77,8 @@ export function checkCost(cost: number, plan: Plan): void {
 
 /** Copies the decision into an object without getters, so that a spread copies every property. */
 export function plainDecision(decision: Decision): Decision {
-  const { key, plan, cost, allowed, verdict, nowMs, utcOffsetMs, retryAfterMs, windows, inForce } = decision;
-  return { key, plan, cost, allowed, verdict, nowMs, utcOffsetMs, retryAfterMs, windows, inForce };
+  const { key, plan, cost, allowed, result, nowMs, utcOffsetMs, retryAfterMs, windows, inForce } = decision;
+  return { key, plan, cost, allowed, result, nowMs, utcOffsetMs, retryAfterMs, windows, inForce };
 }
 
 export interface WindowState {

@@ -68,7 +68,7 @@ export function decisionOf(
     plan,
     cost,
     allowed: passes,
-    verdict: passes ? 'within_quota' : isBanned ? 'banned' : 'over_quota',
+    result: passes ? 'within_quota' : isBanned ? 'banned' : 'over_quota',
     nowMs,
     utcOffsetMs,
     retryAfterMs: retryAtMs - nowMs,

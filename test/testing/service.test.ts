@@ -29,7 +29,7 @@ test('each key has its own quota, whose size depends on the plan of the key', as
 
 test('quota is the decision that the next request gets: allowed, refused, or banned for a minute or the given time, with the same limits', async () => {
   const { url, fetch, apiKey, quota, exhaust, ban, clock } = createTestService();
-  const expected: [status: number, verdict: string, retryAfter: string | null, act: () => void][] = [
+  const expected: [status: number, result: string, retryAfter: string | null, act: () => void][] = [
     [200, 'within_quota', null, () => {}],
     [429, 'over_quota', '60', () => exhaust(apiKey)],
     [200, 'within_quota', null, () => clock.advance(60_000)],
@@ -37,12 +37,12 @@ test('quota is the decision that the next request gets: allowed, refused, or ban
     [200, 'within_quota', null, () => clock.advance(60_000)],
     [429, 'banned', '5', () => ban(apiKey, 5_000)],
   ];
-  for (const [status, verdict, retryAfter, act] of expected) {
+  for (const [status, result, retryAfter, act] of expected) {
     act();
     const decision = quota(apiKey);
     const response = await fetch(`${url}/store/orders`, authorized(apiKey));
     const { headers } = response;
-    assert.deepEqual([decision.verdict, decision.allowed, response.status], [verdict, status === 200, status]);
+    assert.deepEqual([decision.result, decision.allowed, response.status], [result, status === 200, status]);
     assert.equal(headers.get('X-RateLimit-Remaining'), `${decision.inForce.remaining}`);
     assert.equal(headers.get('Retry-After'), retryAfter);
     assert.equal(decision.retryAfterMs, Number(retryAfter) * 1_000);

@@ -137,7 +137,7 @@ export function createStatefulLimiter(options: MemoryLimiterOptions = {}): State
     const { decision, next } = decide(bucketKey, stored ?? pool.sharedState(), plan, cost, now);
     // A key without a state of its own starts with the shared one. If that one refuses the request,
     // it is stored already.
-    const isChanged = stored !== undefined || decision.verdict === 'within_quota';
+    const isChanged = stored !== undefined || decision.result === 'within_quota';
     if (isChanged && !isPeek) pool.set(bucketKey, next, shape);
     return decision;
   }

@@ -52,7 +52,7 @@ export class PackedDecision implements Decision {
     return true;
   }
 
-  get verdict(): Decision['verdict'] {
+  get result(): Decision['result'] {
     return 'within_quota';
   }
 

@@ -62,11 +62,11 @@ export async function assertDecidesAsMemory({ take, advance, isStill }: LimiterU
   }
 }
 
-function comparable({ cost, allowed, verdict, nowMs, utcOffsetMs, retryAfterMs, windows, inForce }: Decision) {
+function comparable({ cost, allowed, result, nowMs, utcOffsetMs, retryAfterMs, windows, inForce }: Decision) {
   const [announced, ...all] = [inForce, ...windows].map(({ policy, remaining, resetAtMs, refillAtMs }) => {
     return { name: policy.name, remaining, resetAtMs, refillAtMs };
   });
-  return { cost, allowed, verdict, nowMs, utcOffsetMs, retryAfterMs, inForce: announced, windows: all };
+  return { cost, allowed, result, nowMs, utcOffsetMs, retryAfterMs, inForce: announced, windows: all };
 }
 
 /** Creates a Mulberry32 generator of numbers in [0, 1), the same in every run. */

@@ -76,9 +76,9 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
         ['over_quota', 0, 1, 'minute'],
       ];
       for (const row of rows) {
-        const { verdict, allowed, windows, inForce } = await take('key', TWO_WINDOWS);
-        assert.deepEqual([verdict, ...windows.map(({ remaining }) => remaining), inForce.policy.name], row);
-        assert.equal(allowed, verdict === 'within_quota');
+        const { result, allowed, windows, inForce } = await take('key', TWO_WINDOWS);
+        assert.deepEqual([result, ...windows.map(({ remaining }) => remaining), inForce.policy.name], row);
+        assert.equal(allowed, result === 'within_quota');
       }
     },
   ],
@@ -119,7 +119,7 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
     async ({ take, advance }) => {
       for (let n = 0; n < 3; n++) await take('key', MOMENT);
       const refused = await take('key', MOMENT);
-      assert.equal(refused.verdict, 'over_quota');
+      assert.equal(refused.result, 'over_quota');
       assert.equal(refused.nowMs + refused.retryAfterMs, refused.inForce.resetAtMs);
       await advance(Math.max(0, refused.retryAfterMs - 300));
       const early = await take('key', MOMENT);
@@ -127,7 +127,7 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
         assert.equal(early.retryAfterMs, refused.inForce.resetAtMs - early.nowMs);
       await advance(early.retryAfterMs);
       const late = await take('key', MOMENT);
-      assert.deepEqual([late.verdict, late.retryAfterMs], ['within_quota', 0]);
+      assert.deepEqual([late.result, late.retryAfterMs], ['within_quota', 0]);
     },
   ],
   [
@@ -174,7 +174,7 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
     async ({ take }) => {
       const larger = createPlan({ name: 'larger', policies: [perMinute(10), perDay(100)], ban: false });
       await take('key', larger, 4);
-      assert.equal((await take('key', TWO_WINDOWS)).verdict, 'over_quota');
+      assert.equal((await take('key', TWO_WINDOWS)).result, 'over_quota');
       assert.equal((await take('key', larger)).inForce.remaining, 5);
     },
   ],
@@ -184,24 +184,24 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
       const plan = createPlan({ name: 'strict', policies: [perDay(1)], ban: { after: 3, graceMs: 500, baseMs: 900 } });
       await take('key', plan);
       for (let n = 0; n < 5; n++)
-        assert.equal((await take('key', plan)).verdict, 'over_quota', 'no ban may begin in the grace period');
+        assert.equal((await take('key', plan)).result, 'over_quota', 'no ban may begin in the grace period');
       await advance(501);
       let banned = await take('key', plan);
-      for (let n = 0; n < 3 && banned.verdict !== 'banned'; n++) banned = await take('key', plan);
-      assert.deepEqual([banned.verdict, banned.allowed, banned.inForce.remaining], ['banned', false, 0]);
+      for (let n = 0; n < 3 && banned.result !== 'banned'; n++) banned = await take('key', plan);
+      assert.deepEqual([banned.result, banned.allowed, banned.inForce.remaining], ['banned', false, 0]);
       await advance(1);
       const again = await take('key', plan);
-      if (again.verdict === 'banned') assert.deepEqual(again.inForce, banned.inForce, 'the end of a ban must not move');
-      assert.equal((await take('neighbour', plan)).verdict, 'within_quota');
+      if (again.result === 'banned') assert.deepEqual(again.inForce, banned.inForce, 'the end of a ban must not move');
+      assert.equal((await take('neighbour', plan)).result, 'within_quota');
       const roomy = createPlan({ name: 'roomy', policies: [perMinute(9)] });
       const other = await take('key', roomy);
       if (other.nowMs < banned.nowMs + 900) {
-        assert.deepEqual([other.verdict, other.retryAfterMs], ['banned', banned.nowMs + 900 - other.nowMs]);
+        assert.deepEqual([other.result, other.retryAfterMs], ['banned', banned.nowMs + 900 - other.nowMs]);
         assert.deepEqual([other.inForce.remaining, other.inForce.resetAtMs], [0, banned.nowMs + 900]);
         assert.equal(other.windows[0]?.remaining, 9, 'a ban must take no tokens');
       }
       await advance(other.retryAfterMs);
-      assert.equal((await take('key', roomy)).verdict, 'within_quota');
+      assert.equal((await take('key', roomy)).result, 'within_quota');
     },
   ],
   [
@@ -212,7 +212,7 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
         await take('key', plan);
         await take('key', plan);
         await advance(1);
-        for (let n = 0; n < 50; n++) assert.equal((await take('key', plan)).verdict, 'over_quota');
+        for (let n = 0; n < 50; n++) assert.equal((await take('key', plan)).result, 'over_quota');
       }
     },
   ],

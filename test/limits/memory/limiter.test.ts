@@ -42,9 +42,9 @@ test('a key and an address that are over quota stay over quota during a flood of
     if (!limiter.take(`other ${n}`, daily).allowed) refused++;
     if (n % 4_000 === 0) clock.advance(1);
   }
-  assert.equal(limiter.take('key', daily).verdict, 'over_quota');
-  assert.equal(limiter.take('blocked', strangers).verdict, 'over_quota');
-  assert.equal(limiter.take('valid', daily).verdict, 'within_quota', 'a flood of addresses does not affect keys');
+  assert.equal(limiter.take('key', daily).result, 'over_quota');
+  assert.equal(limiter.take('blocked', strangers).result, 'over_quota');
+  assert.equal(limiter.take('valid', daily).result, 'within_quota', 'a flood of addresses does not affect keys');
   // The blocked address and 99,999 strangers have buckets of their own. All other strangers share one
   // additional bucket, which admits 3 requests.
   assert.equal(refused, 200_000 - 99_999 - 3);
@@ -55,7 +55,7 @@ test('when maxAddresses is reached, a new address gets its own bucket only after
   const slow = createPlan({ name: 'slow', policies: [{ ...perMinute(2), windowMs: DAY_MS }], partition: 'address' });
   for (let n = 0; n < 50; n++) limiter.take(`early ${n}`, strangers);
   for (let n = 0; n < 50; n++) limiter.take(`late ${n}`, slow, 2);
-  assert.equal(limiter.take('newcomer', strangers, 3).verdict, 'within_quota', 'the shared bucket is used');
+  assert.equal(limiter.take('newcomer', strangers, 3).result, 'within_quota', 'the shared bucket is used');
 
   const admitted = (wave: string) =>
     Array.from({ length: 1_000 }, (_, n) => limiter.take(`${wave} ${n}`, strangers)).filter(({ allowed }) => allowed);
@@ -87,7 +87,7 @@ test('requests of other keys remove the expired state of a key, but no state tha
   for (let n = 0; n < 100; n++) {
     assert.equal(limiter.inspect(`over ${n}`), undefined);
     assert.equal(limiter.inspect(`open ${n}`)?.buckets.length, 1);
-    assert.equal(limiter.take(`banned ${n}`, month).verdict, 'banned');
+    assert.equal(limiter.take(`banned ${n}`, month).result, 'banned');
     assert.equal(limiter.inspect(`freed ${n}`)?.ban?.level, 1, 'the next ban is longer');
     limiter.unban(`banned ${n}`);
     assert.equal(limiter.inspect(`banned ${n}`), undefined, 'nothing is left to store');
@@ -180,7 +180,7 @@ test('keys are limited correctly even if they have 100 different plans', () => {
     }
     clock.advance(1);
   }
-  for (const [n, plan] of plans.entries()) assert.equal(limiter.take(`key ${n}`, plan).verdict, 'over_quota');
+  for (const [n, plan] of plans.entries()) assert.equal(limiter.take(`key ${n}`, plan).result, 'over_quota');
 });
 
 test('a window that a plan adds is counted, and one that has ended is no longer in the state of the key', () => {
@@ -213,7 +213,7 @@ test('a decision keeps its values however late it is read, and JSON.stringify an
     plan,
     cost: 2,
     allowed: true,
-    verdict: 'within_quota',
+    result: 'within_quota',
     nowMs,
     utcOffsetMs: 0,
     retryAfterMs: 0,
@@ -235,8 +235,8 @@ test('inspect returns Unix times, and another limiter restores them by its own c
 
   const after = createMemoryLimiter({ clock: { ...createManualClock(9_000_000), utcOffsetMs: () => -8_498_000 } });
   after.restore('key', JSON.parse(JSON.stringify(state)));
-  const { verdict, retryAfterMs } = after.take('key', PLANS.free);
-  assert.deepEqual([verdict, retryAfterMs], ['banned', 59_000]);
+  const { result, retryAfterMs } = after.take('key', PLANS.free);
+  assert.deepEqual([result, retryAfterMs], ['banned', 59_000]);
   assert.deepEqual(after.inspect('key'), state);
 });
 

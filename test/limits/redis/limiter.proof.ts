@@ -77,9 +77,9 @@ test('without the cache of refusals, ten limiters together ban a key at exactly 
   await sleep(10);
   const asked = limiters.flatMap((limiter) => Array.from({ length: 20 }, () => limiter.take('abuser', plan)));
   const decisions = await Promise.all(asked);
-  // The refusal that starts the ban has the verdict "banned".
-  assert.equal(decisions.filter(({ verdict }) => verdict === 'over_quota').length, 19);
-  assert.equal(decisions.filter(({ verdict }) => verdict === 'banned').length, 181);
+  // The refusal that starts the ban has the result "banned".
+  assert.equal(decisions.filter(({ result }) => result === 'over_quota').length, 19);
+  assert.equal(decisions.filter(({ result }) => result === 'banned').length, 181);
   assert.equal(new Set(decisions.map(({ inForce }) => inForce.resetAtMs)).size, 1);
 });
 

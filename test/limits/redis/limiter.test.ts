@@ -244,7 +244,7 @@ test('with onBackendError closed every request is rejected during an outage, wit
   assert.equal(sent.length, 3, 'a failed call is not sent again');
   const one = createPlan({ name: 'one', policies: [perDay(1)], ban: { after: 1, graceMs: 0 } });
   const opened = open({ onBackendError: 'open' });
-  for (let n = 0; n < 6; n++) assert.equal((await opened.take('key', one)).verdict, 'within_quota');
+  for (let n = 0; n < 6; n++) assert.equal((await opened.take('key', one)).result, 'within_quota');
   assert.equal(opened.mode, 'open');
 });
 
@@ -252,11 +252,11 @@ test('during an outage, the 10,000 most recent bans of the server hold, so memor
   const banned: SendCommand = async () => [1_700_000_000_000, 1_700_000_060_000, 0, 86_400_000];
   let send = banned;
   const limiter = open({ send: (...call) => send(...call) });
-  for (let n = 0; n <= 10_000; n++) assert.equal((await limiter.take(`key ${n}`, PLAN)).verdict, 'banned');
+  for (let n = 0; n <= 10_000; n++) assert.equal((await limiter.take(`key ${n}`, PLAN)).result, 'banned');
   send = () => Promise.reject(new Error('away'));
   for (let n = 0; n < 3; n++) await limiter.take('somebody else', PLAN);
-  const verdicts = [0, 1, 10_000].map(async (n) => (await limiter.peek(`key ${n}`, PLAN)).verdict);
-  assert.deepEqual(await Promise.all(verdicts), ['within_quota', 'banned', 'banned']);
+  const results = [0, 1, 10_000].map(async (n) => (await limiter.peek(`key ${n}`, PLAN)).result);
+  assert.deepEqual(await Promise.all(results), ['within_quota', 'banned', 'banned']);
 });
 
 test('the requests of each address are counted in this process, without calls to the server', async () => {

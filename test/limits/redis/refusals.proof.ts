@@ -77,7 +77,7 @@ async function abuse(key: string): Promise<Decision> {
     clock.advance(1);
   }
   const decision = await limiter.take(key, strict);
-  assert.equal(decision.verdict, 'banned');
+  assert.equal(decision.result, 'banned');
   return decision;
 }
 
@@ -93,10 +93,10 @@ test('during an outage, a key that was banned in Redis stays banned until its ba
   // The second refusal that counts began the ban, a millisecond before the last request.
   await here.cutOff();
   clock.advance(MINUTE_MS - 2);
-  const { verdict, windows } = await limiter.take('customer', strict);
-  assert.deepEqual([verdict, windows[0]?.remaining], ['banned', 0]);
+  const { result, windows } = await limiter.take('customer', strict);
+  assert.deepEqual([result, windows[0]?.remaining], ['banned', 0]);
   clock.advance(1);
-  assert.equal((await limiter.take('customer', strict)).verdict, 'over_quota');
+  assert.equal((await limiter.take('customer', strict)).result, 'over_quota');
 });
 
 test('a ban that is lifted in Redis does not come back in the next outage', { skip }, async () => {
@@ -104,10 +104,10 @@ test('a ban that is lifted in Redis does not come back in the next outage', { sk
   await limiter.reset('by reset');
   await limiter.unban('by unban');
   await another.reset('elsewhere');
-  assert.equal((await limiter.take('elsewhere', strict)).verdict, 'within_quota');
+  assert.equal((await limiter.take('elsewhere', strict)).result, 'within_quota');
   await here.cutOff();
   for (const key of ['by reset', 'by unban', 'elsewhere']) {
-    assert.equal((await limiter.take(key, strict)).verdict, 'within_quota', key);
+    assert.equal((await limiter.take(key, strict)).result, 'within_quota', key);
   }
 });
 
@@ -116,10 +116,10 @@ test('a ban that began during an outage holds in its process to its end, and in 
   const banned = await abuse('customer');
   await here.join();
   const later = await limiter.take('customer', strict);
-  assert.deepEqual([later.verdict, endOf(later)], ['banned', endOf(banned)]);
-  assert.equal((await another.take('customer', strict)).verdict, 'within_quota');
+  assert.deepEqual([later.result, endOf(later)], ['banned', endOf(banned)]);
+  assert.equal((await another.take('customer', strict)).result, 'within_quota');
   clock.advance(MINUTE_MS);
-  assert.equal((await limiter.take('customer', strict)).verdict, 'over_quota', 'the server decides again');
+  assert.equal((await limiter.take('customer', strict)).result, 'over_quota', 'the server decides again');
 });
 
 test('a ban that began during an outage can be lifted in its process, before and after the outage ends', {
@@ -129,10 +129,10 @@ test('a ban that began during an outage can be lifted in its process, before and
   await abuse('before');
   await abuse('after');
   await assert.rejects(limiter.unban('before'));
-  assert.equal((await limiter.take('before', strict)).verdict, 'over_quota');
+  assert.equal((await limiter.take('before', strict)).result, 'over_quota');
   await here.join();
   await limiter.reset('after');
-  for (const key of ['before', 'after']) assert.equal((await limiter.take(key, strict)).verdict, 'within_quota');
+  for (const key of ['before', 'after']) assert.equal((await limiter.take(key, strict)).result, 'within_quota');
 });
 
 test('a ban that an operator sets holds in this process, even if Redis does not receive it, and the later end counts', {
@@ -146,8 +146,8 @@ test('a ban that an operator sets holds in this process, even if Redis does not 
   for (const join of [() => {}, here.join]) {
     await join();
     for (const key of ['longer', 'shorter']) {
-      const { verdict, retryAfterMs } = await limiter.take(key, strict);
-      assert.deepEqual([verdict, retryAfterMs], ['banned', 10 * MINUTE_MS], key);
+      const { result, retryAfterMs } = await limiter.take(key, strict);
+      assert.deepEqual([result, retryAfterMs], ['banned', 10 * MINUTE_MS], key);
     }
   }
 });

@@ -41,8 +41,8 @@ for (const [what, damage] of Object.entries(DAMAGE)) {
       await limiter.take('key', PLAN);
       const [name = ''] = await redis().keys('*');
       await damage(redis(), name);
-      const { verdict, windows } = await limiter.take('key', after);
-      assert.deepEqual([verdict, windows[0]?.remaining], ['within_quota', (after.policies[0]?.quota ?? 0) - 1]);
+      const { result, windows } = await limiter.take('key', after);
+      assert.deepEqual([result, windows[0]?.remaining], ['within_quota', (after.policies[0]?.quota ?? 0) - 1]);
       assert.equal(limiter.mode, 'shared', 'the limiter still counts all keys in Redis');
     }
   });
@@ -78,7 +78,7 @@ test('records are those that this version has stored, and a limiter reads them',
     assert.equal(written[key]?.name, name, ADVICE);
     const record = await unpack(name);
     const decision = await openLimiter(redis()).peek(key, RECORDED_PLAN);
-    assert.equal(decision.verdict, { 1: 'within_quota', 4: 'over_quota', 5: 'banned' }[requests]);
+    assert.equal(decision.result, { 1: 'within_quota', 4: 'over_quota', 5: 'banned' }[requests]);
     await redis().set(name, Buffer.from(bytes, 'hex'));
     assert.deepEqual(await unpack(name), record, ADVICE);
     assert.deepEqual(await openLimiter(redis()).peek(key, RECORDED_PLAN), decision);
@@ -102,7 +102,7 @@ test('a record expires when nothing in it counts any more, and its name does not
   };
   await assertExpiry(inForce.resetAtMs);
   let refusal = await limiter.take('customer-1', SMALL);
-  while (refusal.verdict !== 'banned') refusal = await limiter.take('customer-1', SMALL);
+  while (refusal.result !== 'banned') refusal = await limiter.take('customer-1', SMALL);
   // The ban takes a minute, and for 24 hours after it the next ban is longer.
   await assertExpiry(refusal.nowMs + 60_000 + DAY_MS);
   await limiter.ban('customer-1', 2 * DAY_MS);

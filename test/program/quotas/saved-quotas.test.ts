@@ -63,7 +63,7 @@ test('used quotas, bans and refusals that count towards a ban survive a restart,
     },
   ]);
   after.clock.advance(99);
-  assert.equal(after.saved.take('refused', strict).verdict, 'banned');
+  assert.equal(after.saved.take('refused', strict).result, 'banned');
 });
 
 test('a ban ends at the requested time, even if the server applies the ban late', async (t) => {
@@ -73,9 +73,9 @@ test('a ban ends at the requested time, even if the server applies the ban late'
   await table.request('key_b', 'ban', 1_060_000 + 700);
   clock.advance(700);
   await saved.save();
-  const { verdict, retryAfterMs } = limiter.peek('key_a', plan);
-  assert.deepEqual([verdict, retryAfterMs], ['banned', 1]);
-  assert.equal(limiter.peek('key_b', plan).verdict, 'within_quota');
+  const { result, retryAfterMs } = limiter.peek('key_a', plan);
+  assert.deepEqual([result, retryAfterMs], ['banned', 1]);
+  assert.equal(limiter.peek('key_b', plan).result, 'within_quota');
   assert.equal((await table.pending()).length, 0);
   saved.take('key_b', plan);
   await table.request('key_a', 'lift_ban');
@@ -86,7 +86,7 @@ test('a ban ends at the requested time, even if the server applies the ban late'
     [2, 4],
     'the quotas stay as they are',
   );
-  assert.equal(limiter.peek('key_a', plan).verdict, 'within_quota');
+  assert.equal(limiter.peek('key_a', plan).result, 'within_quota');
 });
 
 test('a requested ban ends on time, although the system clock was set after the start of the process', async (t) => {
@@ -159,7 +159,7 @@ test('a change that a command requests while the quotas are saved is applied by 
   assert.equal((await table.pending()).length, 1);
   await saved.save();
   assert.equal((await table.pending()).length, 0);
-  assert.equal(limiter.peek('key_b', plan).verdict, 'banned');
+  assert.equal(limiter.peek('key_b', plan).result, 'banned');
 });
 
 test('a command waits 5 s for a reply of Redis', async (t) => {

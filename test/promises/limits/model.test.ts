@@ -90,7 +90,7 @@ async function play(open: (clock: Clock) => Limiter, plans: readonly Plan[], scr
     const expected = model[method](call[0], plan === changing ? structuredClone(plan) : plan, call[2]);
     assert.deepEqual(plainDecision(await limiter[method](...call)), expected);
     ({ retryAfterMs } = expected);
-    counts[expected.verdict]++;
+    counts[expected.result]++;
   }
 
   for (const command of script) {

@@ -46,9 +46,9 @@ test('a refused request is refused at every earlier instant, and passes after re
       clock.advance(afterMs);
       const cost = Math.min(most, ...plan.policies.map(({ quota }) => quota));
       const decision = limiter.take('key', plan, cost);
-      const { verdict, retryAfterMs } = decision;
-      assert.equal(retryAfterMs > 0, verdict !== 'within_quota');
-      if (verdict === 'within_quota') continue;
+      const { result, retryAfterMs } = decision;
+      assert.equal(retryAfterMs > 0, result !== 'within_quota');
+      if (result === 'within_quota') continue;
       const passesAfter = (ms: number): boolean => {
         clock.advance(ms);
         const { allowed } = limiter.peek('key', plan, cost);
@@ -103,7 +103,7 @@ test('a client that obeys Retry-After is never banned with 20 requests in flight
     }
     function arrive(): void {
       const decision = limiter.take('key', plan);
-      assert.notEqual(decision.verdict, 'banned');
+      assert.notEqual(decision.result, 'banned');
       later(below(link.oneWayMs + 1), () => {
         if (!decision.allowed) retryAtMs = Math.max(retryAtMs, clock.nowMs() + retryAfterSeconds(decision) * 1_000);
         later(below(10), send);
@@ -139,10 +139,10 @@ test('a ban begins after the number of refusals that src/limits/README.md states
   ] as const) {
     const { clock, limiter } = start();
     while (limiter.take('key', plan).allowed);
-    const verdicts = Array.from({ length: 1_100 }, () => {
+    const results = Array.from({ length: 1_100 }, () => {
       clock.advance(pauseMs);
-      return limiter.take('key', plan).verdict;
+      return limiter.take('key', plan).result;
     });
-    assert.equal(1 + verdicts.indexOf('banned'), bannedAt, `${plan.name}, every ${pauseMs} ms`);
+    assert.equal(1 + results.indexOf('banned'), bannedAt, `${plan.name}, every ${pauseMs} ms`);
   }
 });

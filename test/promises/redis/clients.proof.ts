@@ -79,16 +79,16 @@ describe('the Redis limiter works with each supported client', { skip }, () => {
       // With 20 keys, every node of a cluster stores at least one.
       const keys = Array.from({ length: 20 }, (_, index) => `customer-${index}`);
       for (const key of keys) {
-        const verdicts = [];
-        for (let n = 0; n < 3; n++) verdicts.push((await limiter.take(key, plan)).verdict);
-        assert.deepEqual(verdicts, ['within_quota', 'within_quota', 'over_quota']);
+        const results = [];
+        for (let n = 0; n < 3; n++) results.push((await limiter.take(key, plan)).result);
+        assert.deepEqual(results, ['within_quota', 'within_quota', 'over_quota']);
       }
       const [key = ''] = keys;
       for (const server of [single, ...cluster]) await server?.client.script('FLUSH');
       await limiter.ban(key, 60_000);
-      assert.equal((await limiter.take(key, plan)).verdict, 'banned');
+      assert.equal((await limiter.take(key, plan)).result, 'banned');
       await limiter.unban(key);
-      assert.equal((await limiter.take(key, plan)).verdict, 'over_quota');
+      assert.equal((await limiter.take(key, plan)).result, 'over_quota');
       await limiter.reset(key);
       await limiter.take(key, plan);
       const left = await limiter.peek(key, plan, 0);

@@ -74,9 +74,9 @@ const DECISION_FLAWS: Flaws<Decision> = {
   plan: (decision) => ({ ...decision, plan: { ...decision.plan } }),
   cost: (decision) => ({ ...decision, cost: decision.cost + 1 }),
   allowed: (decision) => ({ ...decision, allowed: !decision.allowed }),
-  verdict: (decision) => ({
+  result: (decision) => ({
     ...decision,
-    verdict: decision.verdict === 'over_quota' ? 'within_quota' : 'over_quota',
+    result: decision.result === 'over_quota' ? 'within_quota' : 'over_quota',
   }),
   nowMs: (decision) => ({ ...decision, nowMs: decision.nowMs + 0.5 }),
   utcOffsetMs: (decision) => ({ ...decision, utcOffsetMs: decision.utcOffsetMs + 0.5 }),

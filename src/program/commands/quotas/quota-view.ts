@@ -6,7 +6,7 @@ export type ShownWindow = Awaited<ReturnType<typeof readQuota>>['windows'][numbe
 
 /** Returns the quotas of a key, as `--json` prints them. */
 export async function readQuota(admin: QuotaAdmin, { id, plan }: KeyRecord) {
-  const { windows, verdict, nowMs, retryAfterMs, utcOffsetMs } = await admin.peek(id, toPlan(plan), 0);
+  const { windows, result, nowMs, retryAfterMs, utcOffsetMs } = await admin.peek(id, toPlan(plan), 0);
   return {
     id,
     plan: plan.name,
@@ -16,7 +16,7 @@ export async function readQuota(admin: QuotaAdmin, { id, plan }: KeyRecord) {
       remaining,
       resetAt: remaining === policy.quota ? null : isoTime(resetAtMs + utcOffsetMs),
     })),
-    bannedUntil: verdict === 'banned' ? isoTime(nowMs + retryAfterMs + utcOffsetMs) : null,
+    bannedUntil: result === 'banned' ? isoTime(nowMs + retryAfterMs + utcOffsetMs) : null,
   };
 }
 

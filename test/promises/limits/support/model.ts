@@ -87,7 +87,7 @@ function take(state: Key, key: string, plan: Plan, cost: number, instant: Instan
     plan,
     cost,
     allowed,
-    verdict: allowed ? 'within_quota' : isBanned ? 'banned' : 'over_quota',
+    result: allowed ? 'within_quota' : isBanned ? 'banned' : 'over_quota',
     ...instant,
     retryAfterMs: retryAtMs - nowMs,
     windows: windows.map(shown),
