@@ -1,8 +1,8 @@
 /** The beginning of each API key of this program. */
 export const API_KEY_PREFIX = 'so_';
 
-/** A key, also one that is mistyped, or that was cut off near its end. */
-const KEY = new RegExp(`${API_KEY_PREFIX}[0-9A-Za-z]{16,}`, 'g');
+/** A key, also one that is mistyped, cut off near its end, or part of a URL with its `_` encoded. */
+const KEY = /so(?:_|%5f)[0-9a-z]{16,}/gi;
 
 /**
  * Masks what looks like an API key. Log lines and messages repeat what clients, users and databases

@@ -35,6 +35,9 @@ const PIPE_BYTES = 4_096;
 /** The size of a batch for a file, which accepts any write whole. Fewer writes take less time. */
 const FILE_BYTES = 65_536;
 
+/** A line that a pipe would not accept in one piece has at most this many characters of each field. */
+const CUT_FIELD = 256;
+
 /** How many bytes are kept while nobody reads the log. Further lines are dropped. */
 const MOST_BYTES = 16 * 1_024 * 1_024;
 
@@ -88,11 +91,16 @@ export function createLog(stream: LogStream, isReadable: boolean, worker?: numbe
       dropped++;
       return;
     }
-    const line = `${masked(escapeNonAscii(serialize(entry)))}\n`;
+    const whole = lineOf(entry);
+    const line = whole.length > PIPE_BYTES ? lineOf(withShortFields(entry)) : whole;
     const last = batches.at(-1);
     if (last === undefined || last.length + line.length > batchBytes) batches.push(line);
     else batches[batches.length - 1] = last + line;
     writeSoon();
+  }
+
+  function lineOf(entry: Entry): string {
+    return `${masked(escapeNonAscii(serialize(entry)))}\n`;
   }
 
   function writeSoon(): void {
@@ -149,6 +157,14 @@ export function createLog(stream: LogStream, isReadable: boolean, worker?: numbe
       return dropped;
     },
   };
+}
+
+function withShortFields(entry: Entry): Entry {
+  const short: Record<string, string | number | undefined> = {};
+  for (const [name, value] of Object.entries(entry)) {
+    short[name] = typeof value === 'string' && value.length > CUT_FIELD ? `${value.slice(0, CUT_FIELD)}...` : value;
+  }
+  return { ...entry, ...short };
 }
 
 /** Serialises an event for people: `12:30:59.123 listening url=http://127.0.0.1:8080/v1`. */

@@ -55,7 +55,13 @@ const CSV_REFUSALS: readonly Refusal[] = [
   ['id,ID\n1,1\n', '1: the column "id" appears twice'],
   ['id,complete\n1,yes\n', '2: complete must be true or false'],
   ['id,petId\n1,\n,2\n', '3: id is missing'],
-  ...['1.5', '9007199254740992.0', '9.00719925474099E+15', '1,000', '5.'].map(
+  ...['9007199254740992.0', '9.00719925474099E+15', '-9.00719925474E+15'].map(
+    (id): Refusal => [
+      `id\n1\n${id}\n`,
+      `3: id "${id}" was rounded by another program; write the file again with this column as text`,
+    ],
+  ),
+  ...['1.5', '1,000', '5.', '1E+2'].map(
     (id): Refusal => [`id\n1\n${id.includes(',') ? `"${id}"` : id}\n`, '3: id must be an integer'],
   ),
   ...['2026-01-31', '2026-01-31 12:00:00', '31/01/2026 12:00', '2026-01-31T12:00:00+00'].map(

@@ -61,7 +61,7 @@ test('log lines that nobody reads are kept up to a limit, and one line and `drop
 });
 
 test('what looks like an API key is masked in every line, also a key that was mistyped or cut off', () => {
-  const [key, cut] = [`so_${'a1'.repeat(19)}`, `so_${'Z'.repeat(16)}`];
+  const [key, cut] = [`so_${'a1'.repeat(19)}`, `so%5F${'Z'.repeat(16)}`];
   for (const isReadable of [false, true]) {
     const stream = slowStream();
     const log = createLog(stream, isReadable);
@@ -72,6 +72,34 @@ test('what looks like an API key is masked in every line, also a key that was mi
     assert.doesNotMatch(text, /a1a1|ZZZ/);
     assert.match(text, /\/v1\/so_\*\*\*\/so_\*\*\*/);
     assert.match(text, /no row for so_\*\*\*.*so_short/);
+  }
+});
+
+test('a line that a pipe would not accept in one piece, or a collector would split, has the beginning of each long field', () => {
+  for (const isReadable of [false, true]) {
+    const stream = slowStream();
+    const log = createLog(stream, isReadable);
+    log.error('database failed', { error: '\u0001é'.repeat(10_000), worker: 2 });
+    log.request({
+      requestId: 'a',
+      path: `/${'"'.repeat(1_023)}`,
+      status: 503,
+      plan: 'free',
+      error: 'é'.repeat(900),
+      durationMs: 1,
+    });
+    log.flush();
+    while (stream.take()) log.flush();
+    assert.equal(stream.writes.join('').match(/\n/g)?.length, 2);
+    for (const batch of stream.writes) assert.ok(batch.length <= 4_096, `${batch.length}`);
+    if (isReadable) continue;
+    assert.deepEqual(
+      stream.lines().map(({ error, worker, status }) => [error.length, error.slice(-3), worker, status]),
+      [
+        [259, '...', 2, undefined],
+        [259, '...', undefined, 503],
+      ],
+    );
   }
 });
 

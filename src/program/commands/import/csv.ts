@@ -29,7 +29,7 @@ export function createCsvReader(): (text: string, line: number) => Readonly<Reco
       throw new ImportMistake(line, `expected ${columns.length} cells as in the first line, but found ${cells.length}`);
     }
     const value: Record<string, unknown> = {};
-    for (const [i, column] of columns.entries()) if (cells[i]) value[column] = fieldOf(column, cells[i]);
+    for (const [i, column] of columns.entries()) if (cells[i]) value[column] = fieldOf(column, cells[i], line);
     return value;
   };
 }
@@ -68,13 +68,20 @@ function cellsOf(text: string, line: number): string[] {
 /** Matches an integer, also one that a program has kept as a double, such as `5.0`. */
 const INTEGER = /^(0|-?[1-9][0-9]*)(\.0+)?$/;
 
+/** Matches an integer of which a spreadsheet has kept only the first digits. */
+const ROUNDED = /^-?[0-9][.,][0-9]+e[+][0-9]+$/i;
+
 /** Converts a cell to the type of its field, if possible. `parseOrderRecord` refuses the others. */
-function fieldOf(name: string, cell: string): unknown {
+function fieldOf(name: string, cell: string, line: number): unknown {
   const type = isFieldName(name) ? FIELDS[name].type : undefined;
   if (type?.sqlType === 'boolean' && /^(?:true|false)$/i.test(cell)) return cell.toLowerCase() === 'true';
   if (type?.sqlType !== 'bigint') return cell;
   const [, digits, decimals] = INTEGER.exec(cell) ?? [];
   // A double beyond 2^53 may be the neighbour of the number that was meant.
-  if (digits === undefined || (decimals !== undefined && !Number.isSafeInteger(Number(digits)))) return cell;
-  return BigInt(digits);
+  const isRounded = decimals === undefined ? ROUNDED.test(cell) : !Number.isSafeInteger(Number(digits));
+  if (isRounded) {
+    const advice = 'write the file again with this column as text';
+    throw new ImportMistake(line, `${name} "${cell}" was rounded by another program; ${advice}`);
+  }
+  return digits === undefined ? cell : BigInt(digits);
 }
