@@ -7,7 +7,8 @@ import type { OperationName } from './operations.js';
 /**
  * The message published for each reply on the `node:diagnostics_channel` `store-orders:reply`. For
  * a streamed list, it is published when the stream has ended. If the store failed midway, `status`
- * is still 200, and `error` is the failure. A message contains no secrets, except those that the
+ * is still 200, and `error` is the failure. A long list that is cut off because its client was slow
+ * is published again, with an `error` and the `bytes` sent until then. A message contains no secrets, except those that the
  * host's own parts have put into their `error`, which is passed on unchanged.
  */
 export interface ReplyMessage {

@@ -3,7 +3,7 @@ import { type AdmissionOptions, createAdmission, type Verdict } from './admissio
 import { createFailureWarning, hostErrorOf, type ReplyMessage, replies, withoutKey } from './channel.js';
 import { type ClientAddress, resolveAddress } from './client-address.js';
 import { after, attempt, HostFailure } from './host-call.js';
-import { isStream, type Outcome, outcomeOfFailure, type Reply, refusal } from './reply.js';
+import { isStream, isTaken, type Outcome, outcomeOfFailure, type Reply, refusal, type StreamEnd } from './reply.js';
 import { type ReadRequest, type RequestHead, readRequest } from './request.js';
 import { type Asked, pathOf } from './route.js';
 
@@ -57,10 +57,10 @@ export function createFrontDoor(options: AdmissionOptions) {
   const { onReply, onFailure } = options;
   const warn = createFailureWarning();
 
-  /** Returns whether somebody gets the message of a reply. A streamed list can still fail. */
+  /** Returns whether somebody gets the message of a reply. A long list can still be truncated. */
   function isWanted({ body, error }: Outcome): boolean {
     if (replies.hasSubscribers || onReply !== undefined) return true;
-    return onFailure !== undefined && (error !== undefined || isStream(body));
+    return onFailure !== undefined && (error !== undefined || isStream(body) || isTaken(body));
   }
 
   function publish({ request, verdict, outcome, asked, bytes }: Publication): void {
@@ -117,11 +117,11 @@ export function createFrontDoor(options: AdmissionOptions) {
     if (closesConnection && !isMultiplexed) headers.push('Connection', 'close');
     if (requestId !== undefined) headers.push('X-Request-Id', requestId);
     const body = method === 'HEAD' ? undefined : outcome.body;
-    if (isStream(body)) {
-      body.ended.then(({ bytes, error }) =>
-        publish({ request, verdict, outcome: { ...outcome, error }, asked, bytes }),
-      );
-    } else if (!isQuiet) publish({ request, verdict, outcome, asked, bytes: body?.length ?? 0 });
+    const publishEnd = ({ bytes, error }: StreamEnd) =>
+      publish({ request, verdict, outcome: { ...outcome, error }, asked, bytes });
+    if (isStream(body)) body.ended.then(publishEnd);
+    else if (!isQuiet) publish({ request, verdict, outcome, asked, bytes: body?.length ?? 0 });
+    if (isTaken(body)) body.cut.then(publishEnd);
     return { status: outcome.status, headers, body, chargedTo, keyId: principal?.id, isAddressOverLimit };
   }
 

@@ -11,7 +11,7 @@ export interface Outcome {
   /** The names and values of the header fields, alternating. */
   readonly fields: readonly string[];
   /** ASCII text, bytes, pieces of bytes, or a stream. `undefined` if there is no body. */
-  readonly body: string | Uint8Array | SharedPieces | StreamedBody | undefined;
+  readonly body: string | Uint8Array | SharedPieces | TakenPieces | StreamedBody | undefined;
   /** The `code` in the body of an error. */
   readonly code?: ErrorCode | undefined;
   /** The error that caused a 500 or a 503. */
@@ -24,6 +24,14 @@ export interface Outcome {
 export interface SharedPieces extends AsyncIterable<Uint8Array> {
   /** The length of the body in bytes. */
   readonly length: number;
+  readonly pieces: readonly Uint8Array[];
+}
+
+/** A complete body in pieces, as one client takes it. */
+export interface TakenPieces extends AsyncIterable<Uint8Array> {
+  readonly length: number;
+  /** Resolves if the body is cut off before its end. */
+  readonly cut: Promise<StreamEnd>;
 }
 
 /** A body that is read from the store as fast as its only reader takes it. */
@@ -82,6 +90,14 @@ export function withHostFields(headers: string[], hostValueOf: (name: string) =>
   const fields = withVary(headers, hostValueOf('Vary'));
   const at = hostValueOf('Cache-Control') ? fields.indexOf(PRIVATE) : -1;
   return at < 0 ? fields : fields.toSpliced(at - 1, 2);
+}
+
+export function isShared(body: Outcome['body']): body is SharedPieces {
+  return typeof body === 'object' && 'pieces' in body;
+}
+
+export function isTaken(body: Reply['body']): body is TakenPieces {
+  return typeof body === 'object' && 'cut' in body;
 }
 
 export function isStream(body: Reply['body']): body is StreamedBody {

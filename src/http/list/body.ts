@@ -19,10 +19,11 @@ const SLICE_LENGTH = 512;
 const MAX_TEXT_BYTES = 65_536;
 
 /**
- * The least size of a piece that many readers share. Sending a list in pieces a quarter as large
- * takes 1.5 times the processor time.
+ * The least size of a piece that many readers share, and the most to which further parts are added.
+ * Sending a list in pieces a quarter as large takes 1.5 times the processor time.
  */
 const MIN_PIECE_BYTES = 524_288;
+const MAX_PIECE_BYTES = 4 * MIN_PIECE_BYTES;
 
 /** Reports whether the orders are serialised at once. */
 export function isShort(orders: readonly Order[]): boolean {
@@ -33,8 +34,11 @@ export function isShort(orders: readonly Order[]): boolean {
  * Serialises an array of orders. If there are many, the event loop runs between their slices. Throws
  * or rejects with a TypeError if the ids are not integers, or not in ascending order.
  */
-export function serializeArray(orders: readonly Order[]): SerializedList | Promise<SerializedList> {
-  if (!isShort(orders)) return serializePages(slices(orders));
+export function serializeArray(
+  orders: readonly Order[],
+  recent: readonly Uint8Array[],
+): SerializedList | Promise<SerializedList> {
+  if (!isShort(orders)) return serializePages(slices(orders), recent);
   const body = `[${serializeSlice(orders, 0)}]`;
   return { body, digest: digestOf(body) };
 }
@@ -64,8 +68,11 @@ function checkId(id: unknown, previous: unknown): void {
   }
 }
 
-/** Joins all pages into one list. The event loop runs after each page, even if all are available. */
-export async function serializePages(pages: Pages): Promise<SerializedList> {
+/**
+ * Joins all pages into one list, which shares equal pieces with a `recent` one. The event loop runs
+ * after each page, even if all are available.
+ */
+export async function serializePages(pages: Pages, recent: readonly Uint8Array[]): Promise<SerializedList> {
   const hash = createHash('sha256');
   async function* hashPieces(): AsyncGenerator<Uint8Array> {
     for await (const piece of joinPages(pages)) {
@@ -74,7 +81,7 @@ export async function serializePages(pages: Pages): Promise<SerializedList> {
       await setImmediate();
     }
   }
-  const whole = await collect(hashPieces());
+  const whole = await collect(hashPieces(), recent);
   // Text is sent as latin1, which is the same bytes only for ASCII.
   const isText = whole instanceof Uint8Array && whole.length <= MAX_TEXT_BYTES && isAscii(whole);
   return { body: isText ? Buffer.from(whole).toString('latin1') : whole, digest: endDigest(hash) };
@@ -91,26 +98,48 @@ export async function* joinPages(pages: Pages): AsyncGenerator<Uint8Array, undef
   yield Buffer.from(separator === '[' ? '[]' : ']');
 }
 
-/** Collects bytes into a body of few large pieces. */
-export async function collect(bytes: AsyncIterable<Uint8Array>): Promise<Uint8Array | SharedPieces> {
+/**
+ * Collects bytes into a body of few large pieces. The number of parts in a piece depends only on the
+ * first part, so a part that grows does not shift those that follow. A piece that equals the piece at
+ * its place in `recent` is replaced by that, so that both lists keep it once.
+ */
+export async function collect(
+  bytes: AsyncIterable<Uint8Array>,
+  recent: readonly Uint8Array[] = [],
+): Promise<Uint8Array | SharedPieces> {
   const pieces: Uint8Array[] = [];
-  let small: Uint8Array[] = [];
-  let smallLength = 0;
+  let parts: Uint8Array[] = [];
+  let most = 0;
+  let partsLength = 0;
   let length = 0;
-  for await (const part of bytes) {
-    small.push(part);
-    smallLength += part.length;
-    length += part.length;
-    if (smallLength < MIN_PIECE_BYTES) continue;
-    pieces.push(small.length === 1 ? part : Buffer.concat(small));
-    small = [];
-    smallLength = 0;
+
+  function endPiece(): Uint8Array {
+    const [first = new Uint8Array()] = parts;
+    const piece = parts.length === 1 ? first : Buffer.concat(parts);
+    const earlier = recent[pieces.length];
+    parts = [];
+    partsLength = 0;
+    return earlier !== undefined && Buffer.compare(earlier, piece) === 0 ? earlier : piece;
   }
-  const last = Buffer.concat(small);
+
+  for await (const part of bytes) {
+    if (most === 0) most = 2 ** Math.max(0, Math.ceil(Math.log2(MIN_PIECE_BYTES / part.length)));
+    parts.push(part);
+    partsLength += part.length;
+    length += part.length;
+    if (parts.length >= most || partsLength >= MAX_PIECE_BYTES) pieces.push(endPiece());
+  }
+  const last = endPiece();
   if (pieces.length === 0) return last;
-  pieces.push(last);
+  if (last.length > 0) pieces.push(last);
+  return sharedPieces(length, pieces);
+}
+
+/** Not part of `collect`, because a closure there would keep the pieces of the recent list. */
+function sharedPieces(length: number, pieces: readonly Uint8Array[]): SharedPieces {
   return {
     length,
+    pieces,
     async *[Symbol.asyncIterator]() {
       yield* pieces;
     },

@@ -1,10 +1,11 @@
 import type { ListedOrders, MaybePromise, OrderArray, OrderPages } from '../../orders/index.js';
 import { isPages } from '../../orders/store.js';
 import { after, attempt, createHostPart, isPromise } from '../host-call.js';
-import { type Outcome, refusal } from '../reply.js';
+import { isShared, type Outcome, refusal } from '../reply.js';
 import type { ReadRequest } from '../request.js';
-import { isShort, type SerializedList, serializeArray, serializePages } from './body.js';
+import { isShort, serializeArray, serializePages } from './body.js';
 import { createFairTurns, type Turn } from './fair-turns.js';
+import { createReadings } from './readings.js';
 import {
   CACHE_FIELDS,
   createRepresentationSelector,
@@ -14,10 +15,17 @@ import {
 } from './representations.js';
 import { startStream } from './stream.js';
 
-/** A version of the list, and the selector of its representations. */
-interface SharedList<Select> {
+/** A list that is serialised. */
+interface MadeList {
+  readonly select: SelectRepresentation;
+  /** The pieces of its body, if it is long. */
+  readonly pieces: readonly Uint8Array[];
+}
+
+/** A version of the list. */
+interface SharedList<List> {
   readonly version: unknown;
-  readonly select: Select;
+  readonly list: List;
 }
 
 /** A request for the list, which may have to wait, and the id of its principal. */
@@ -53,8 +61,9 @@ export function createListRepresenter(
   /** Reading pages can fail although `store.list` has not. */
   const paging = createHostPart('store.list');
   const turns = createFairTurns(PLACES);
-  let remembered: SharedList<SelectRepresentation> | undefined;
-  let reading: SharedList<Promise<SelectRepresentation>> | undefined;
+  let remembered: SharedList<MadeList> | undefined;
+  let reading: SharedList<Promise<MadeList>> | undefined;
+  const readings = createReadings(() => remembered?.list.pieces ?? []);
   /** Whether the store has ever listed a long array without a version. */
   let hasLongArrays: boolean | undefined;
   let failure: { readonly error: unknown } | undefined;
@@ -93,7 +102,7 @@ export function createListRepresenter(
     const listed = isPromise(asked) ? yieldIfSlow(asked, turn) : asked;
     return after(listed, (orders) => {
       failure = undefined;
-      if (noteLength(orders)) return representArray(orders, request);
+      if (noteLength(orders)) return representArray(orders, request, key);
       turn.end();
       return answer(orders, request, key);
     });
@@ -101,9 +110,7 @@ export function createListRepresenter(
 
   function answer(listed: ListedOrders, request: ListAsker, key: string): MaybePromise<Outcome> {
     if (isPages(listed)) return answerPages(listed, request, key);
-    return isShort(listed) && listed.version === undefined
-      ? representArray(listed, request)
-      : share(listed, request, key);
+    return listed.version === undefined ? representArray(listed, request, key) : share(listed, request, key);
   }
 
   function answerPages(listed: OrderPages, request: ListAsker, key: string): MaybePromise<Outcome> {
@@ -118,27 +125,49 @@ export function createListRepresenter(
   /** Represents a list with a version. */
   function share(listed: ListedOrders, request: ListAsker, key: string): MaybePromise<Outcome> {
     const { version } = listed;
-    if (remembered !== undefined && remembered.version === version) return remembered.select(request);
+    if (remembered !== undefined && remembered.version === version) return select(remembered.list, request, key);
     if (reading !== undefined && reading.version !== version) {
       const askAgain = () => (request.isAborted() ? ABORTED : represent(request, key));
-      return reading.select.then(askAgain, askAgain);
+      return reading.list.then(askAgain, askAgain);
     }
-    return after(reading?.select ?? read(listed), (select) => select(request));
+    return after(reading?.list ?? read(listed), (list) => select(list, request, key));
   }
 
-  function read(listed: ListedOrders): MaybePromise<SelectRepresentation> {
+  function read(listed: ListedOrders): MaybePromise<MadeList> {
     const { version } = listed;
-    const select = createSelector(listed);
-    if (isPromise(select)) {
-      reading = { version, select };
+    const list = make(listed);
+    if (isPromise(list)) {
+      reading = { version, list };
       // A list that failed is not remembered, so that the next request tries again.
-      const settle = (settled?: SelectRepresentation) => {
+      const settle = (made?: MadeList) => {
         reading = undefined;
-        if (settled !== undefined) remembered = { version, select: settled };
+        if (made !== undefined) remembered = { version, list: made };
       };
-      select.then(settle, () => settle());
-    } else remembered = { version, select };
-    return select;
+      list.then(settle, () => settle());
+    } else remembered = { version, list };
+    return list;
+  }
+
+  function representArray(orders: OrderArray, request: ListRequest, key: string): MaybePromise<Outcome> {
+    // If there are many orders, the host may change its array between two slices.
+    return after(make(isShort(orders) ? orders : [...orders]), (list) => select(list, request, key));
+  }
+
+  function make(listed: ListedOrders): MaybePromise<MadeList> {
+    // Shops append orders, so most pieces of a list are equal to those of the one before.
+    const recent = remembered?.list.pieces ?? readings.newest();
+    const serialized = isPages(listed) ? serializePages(listed, recent) : serializeArray(listed, recent);
+    return after(serialized, (list) => ({
+      select: createRepresentationSelector(list),
+      pieces: isShared(list.body) ? list.body.pieces : [],
+    }));
+  }
+
+  function select(list: MadeList, request: ListRequest, key: string): MaybePromise<Outcome> {
+    return after(list.select(request), (outcome) => {
+      const { body } = outcome;
+      return isShared(body) ? { ...outcome, body: readings.take(key, body) } : outcome;
+    });
   }
 
   return represent;
@@ -148,16 +177,6 @@ export function createListRepresenter(
 function yieldIfSlow(listed: Promise<ListedOrders>, { yieldPlace }: Turn): Promise<ListedOrders> {
   const slow = setTimeout(yieldPlace, SLOW_MS);
   return listed.finally(() => clearTimeout(slow));
-}
-
-function representArray(orders: OrderArray, request: ListRequest): MaybePromise<Outcome> {
-  // If there are many orders, the host may change its array between two slices.
-  return after(createSelector(isShort(orders) ? orders : [...orders]), (select) => select(request));
-}
-
-function createSelector(listed: ListedOrders): MaybePromise<SelectRepresentation> {
-  const serialized: MaybePromise<SerializedList> = isPages(listed) ? serializePages(listed) : serializeArray(listed);
-  return after(serialized, (list) => createRepresentationSelector(list));
 }
 
 /** Streams a list that has no version. It has no entity tag and is not compressed. */
