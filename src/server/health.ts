@@ -1,5 +1,10 @@
+import { inspect } from 'node:util';
 import { checkFunction } from '../check.js';
 import type { ErrorCode, OpenPath } from '../http/index.js';
+import { messageOf } from '../message-of.js';
+
+/** For how long probes get the same states. A probe needs no key, but asks every backend. */
+const SHARED_MS = 100;
 
 /** The states of a backend, the best first. */
 export const BACKEND_STATES = ['ok', 'degraded', 'unavailable'] as const;
@@ -9,8 +14,9 @@ export type BackendState = (typeof BACKEND_STATES)[number];
 
 /**
  * For each backend, by its name, a function that returns its state. The server is not ready if a
- * function throws, rejects, or returns anything but `ok` or `degraded`. While a function has not
- * settled, `/readyz` does not respond, which probes take for not ready.
+ * function throws, rejects, or returns anything but `ok` or `degraded`. The diagnostics channel gets
+ * the reason. While a function has not settled, `/readyz` does not respond, which probes take for not
+ * ready. Probes within a tenth of a second share one call.
  */
 export type Backends = Readonly<Record<string, () => BackendState | Promise<BackendState>>>;
 
@@ -27,19 +33,22 @@ export function checkBackends(backends: Backends): void {
  * the process accepts requests and every backend is available (200, otherwise 503).
  */
 export function createProbes(backends: Backends, isDraining: () => boolean): Readonly<Record<string, OpenPath>> {
-  let readiness: ReturnType<typeof checkReadiness> | undefined;
+  let readings: ReturnType<typeof readAll> | undefined;
+  let freshUntilMs = 0;
 
-  /** Checks the backends once for all concurrent probes. */
-  function sharedReadiness(): ReturnType<typeof checkReadiness> {
-    readiness ??= checkReadiness(backends, isDraining).finally(() => {
-      readiness = undefined;
+  /** Asks the backends once for all probes that are concurrent or close to each other. */
+  function sharedReadings(): ReturnType<typeof readAll> {
+    if (readings !== undefined && performance.now() < freshUntilMs) return readings;
+    freshUntilMs = Number.POSITIVE_INFINITY;
+    readings = readAll(backends).finally(() => {
+      freshUntilMs = performance.now() + SHARED_MS;
     });
-    return readiness;
+    return readings;
   }
 
   return {
     '/healthz': { isAlwaysServed: true, perform: () => jsonOutcome(200, { status: 'ok' }) },
-    '/readyz': { isAlwaysServed: true, perform: sharedReadiness },
+    '/readyz': { isAlwaysServed: true, perform: async () => readinessOutcome(await sharedReadings(), isDraining()) },
   };
 }
 
@@ -48,24 +57,35 @@ function jsonOutcome(status: number, object: object, ...fields: readonly string[
   return { status, fields: [...type, ...fields], body: JSON.stringify(object) };
 }
 
-async function checkReadiness(backends: Backends, isDraining: () => boolean) {
-  const states = await Promise.all(
-    Object.entries(backends).map(async ([name, check]) => [name, await stateOf(check)] as const),
-  );
-  const isReady = !isDraining() && states.every(([, state]) => state !== 'unavailable');
-  const report = { backends: Object.fromEntries(states) };
+async function readAll(backends: Backends): Promise<readonly (readonly [name: string, reading: BackendReading])[]> {
+  return Promise.all(Object.entries(backends).map(async ([name, check]) => [name, await readBackend(check)] as const));
+}
+
+function readinessOutcome(readings: Awaited<ReturnType<typeof readAll>>, isDraining: boolean) {
+  const report = { backends: Object.fromEntries(readings.map(([name, { state }]) => [name, state])) };
+  const isReady = !isDraining && readings.every(([, { state }]) => state !== 'unavailable');
   if (isReady) return jsonOutcome(200, { status: 'ok', ...report });
   const code: ErrorCode = 'service_unavailable';
-  const error = { code, message: 'The server is not ready. Ask again in a moment.', status: 503, ...report };
-  return { ...jsonOutcome(503, error, 'Retry-After', '1'), code };
+  const body = { code, message: 'The server is not ready. Ask again in a moment.', status: 503, ...report };
+  const failures = readings.flatMap(([name, { error }]) => (error === undefined ? [] : `${name}: ${messageOf(error)}`));
+  const error = failures.length === 0 ? undefined : new Error(failures.join('; '));
+  return { ...jsonOutcome(503, body, 'Retry-After', '1'), code, error };
+}
+
+export interface BackendReading {
+  readonly state: BackendState;
+  /** What the function has thrown, or what is wrong with the value that it returned. */
+  readonly error?: unknown;
 }
 
 /** Resolves to the state of a backend: `unavailable` if its function throws, rejects or returns another value. */
-export async function stateOf(check: Backends[string]): Promise<BackendState> {
+export async function readBackend(check: Backends[string]): Promise<BackendReading> {
   try {
-    const state = await check();
-    return BACKEND_STATES.find((known) => known === state) ?? 'unavailable';
-  } catch {
-    return 'unavailable';
+    const returned = await check();
+    const state = BACKEND_STATES.find((known) => known === returned);
+    if (state !== undefined) return { state };
+    throw new TypeError(`expected one of ${BACKEND_STATES.join(', ')}, but its function returned ${inspect(returned)}`);
+  } catch (error) {
+    return { state: 'unavailable', error };
   }
 }

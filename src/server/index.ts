@@ -1,2 +1,2 @@
-export { BACKEND_STATES, type BackendState, type Backends, stateOf } from './health.js';
+export { BACKEND_STATES, type BackendReading, type BackendState, type Backends, readBackend } from './health.js';
 export { createOrderServer, type OrderServer, type OrderServerOptions } from './server.js';

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
+import type { Socket } from 'node:net';
 import { test } from 'node:test';
 import { createMemoryLimiter, createPlan, perMinute } from 'store-orders';
+import type { Backends } from 'store-orders/server';
 import { createManualClock } from 'store-orders/testing';
 import { assertError, rateLimitOf } from '../http/support/answer.js';
 import { exchange, open, readText } from '../http/support/raw-socket.js';
@@ -50,6 +52,8 @@ test('documentation and health check responses have the request id, and are publ
   t.after(onReplies(({ path, status, code, requestId }) => published.push(`${path} ${status} ${code} ${requestId}`)));
   let isUp = true;
   const { origin } = await listen(t, { backends: { database: () => (isUp ? 'ok' : 'unavailable') } });
+  let nowMs = 0;
+  t.mock.method(performance, 'now', () => (nowMs += 100));
   async function ask(path: string, method = 'GET', id = `${method}-${published.length}`) {
     const response = await fetch(origin + path, { method, headers: { 'X-Request-Id': id }, redirect: 'manual' });
     assert.equal(response.headers.get('x-request-id'), id, path);
@@ -87,17 +91,51 @@ test('the documentation is compressed, and clients revalidate each file by its E
   assert.equal(tags.size, OWN.length);
 });
 
-test('concurrent readiness checks share one check of the backends', async (t) => {
+test('readiness checks that are concurrent or within a tenth of a second share one check of the backends, but see at once that the server drains', async (t) => {
   const checked = createDeferred<'ok'>();
   const database = t.mock.fn(() => checked.promise);
-  const { server, origin } = await listen(t, { backends: { database } });
+  const { server, origin, port } = await listen(t, { backends: { database } });
   let arrived = 0;
   server.on('request', () => arrived++);
+  const sockets: Socket[] = [];
+  server.on('connection', (socket) => sockets.push(socket));
   const waiting = Array.from({ length: 20 }, () => fetch(`${origin}/readyz`));
   await until(() => arrived === 20);
   assert.equal(database.mock.callCount(), 1);
+  let nowMs = 1_000;
+  t.mock.method(performance, 'now', () => nowMs);
   checked.resolve('ok');
   for (const response of await Promise.all(waiting)) assert.equal(response.status, 200);
+  nowMs += 99;
+  assert.equal((await fetch(`${origin}/readyz`)).status, 200);
+  assert.equal(database.mock.callCount(), 1);
+  nowMs++;
+  assert.equal((await fetch(`${origin}/readyz`)).status, 200);
+  assert.equal(database.mock.callCount(), 2);
+  const socket = open(port, 'GET /readyz HTTP/1.1\r\nHost: x\r\n');
+  await until(() => sockets.some((one) => one.remotePort === socket.localPort && one.bytesRead > 0));
+  const drained = server.drain();
+  socket.write('\r\n');
+  assert.match(await readText(socket), /^HTTP\/1\.1 503 /);
+  assert.equal(database.mock.callCount(), 2);
+  await drained;
+});
+
+test('a probe that fails tells the diagnostics channel why, but not the client', async (t) => {
+  const errors: unknown[] = [];
+  t.after(onReplies(({ error }) => errors.push(error)));
+  const backends: Backends = {
+    database: () => Promise.reject(new Error('connection refused')),
+    quotas: () => JSON.parse('"fine"'),
+    mail: () => 'unavailable',
+    disk: () => 'ok',
+  };
+  const { origin } = await listen(t, { backends });
+  const response = await fetch(`${origin}/readyz`);
+  assert.doesNotMatch(await response.text(), /refused|fine/);
+  assert.deepEqual(errors.map(String), [
+    "Error: database: connection refused; quotas: expected one of ok, degraded, unavailable, but its function returned 'fine'",
+  ]);
 });
 
 test('/ and /docs/ redirect to the documentation page, and browsers cache the icon for a week', async (t) => {

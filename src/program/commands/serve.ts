@@ -28,7 +28,7 @@ async function serve(invocation: Invocation): Promise<CommandResult> {
   const log = createLog(process.stdout, isReadable, worker?.worker, fstatSync(process.stdout.fd).isFile());
   try {
     if (worker === undefined && settings.workers > 1) {
-      const { runPrimary } = await import('../serve/primary.js');
+      const { runPrimary } = await import('../serve/workers/primary.js');
       return await runPrimary(settings, log);
     }
     const result = await openAndRun(invocation, settings, log, worker ?? processLifecycle(log));

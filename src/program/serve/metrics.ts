@@ -1,7 +1,7 @@
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, register } from 'prom-client';
 import { OPERATION_NAMES, type ReplyMessage } from '../../http/index.js';
 import type { LimiterMode } from '../../limits/redis/limiter.js';
-import { BACKEND_STATES, type Backends, stateOf } from '../../server/index.js';
+import { BACKEND_STATES, type Backends, readBackend } from '../../server/index.js';
 import type { Log } from '../log/log.js';
 
 const MODES: readonly LimiterMode[] = ['shared', 'local', 'open', 'closed'];
@@ -50,7 +50,7 @@ export function createMetrics(backends: Backends, log: Pick<Log, 'dropped'>, lim
     ...metric('backend_state', 'Number of processes in which the backend has this state.', ['backend', 'state']),
     async collect() {
       for (const [backend, check] of Object.entries(backends)) {
-        const current = await stateOf(check);
+        const { state: current } = await readBackend(check);
         for (const state of BACKEND_STATES) this.set({ backend, state }, Number(state === current));
       }
     },

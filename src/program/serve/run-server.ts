@@ -7,6 +7,7 @@ import { openQuotaBackend, type QuotaBackend } from '../quotas/backend.js';
 import type { Settings } from '../settings/settings.js';
 import { IN_MEMORY } from '../storage/sqlite.js';
 import type { OpenedStorage, ServerStorage } from '../storage/storage.js';
+import { withBackendEvents } from './backend-events.js';
 import { baseAddress, isLoopback, localAddress } from './base-url.js';
 import { greet } from './greet.js';
 import type { Lifecycle } from './lifecycle.js';
@@ -33,9 +34,15 @@ export async function runServer(
     const metricsModule = metricsPort === undefined ? undefined : await loadMetrics();
     const quotaBackend = await openQuotaBackend(settings.redisUrl, storage.quotas, log);
     cleanUps.push(quotaBackend.close);
-    const options = optionsOf(settings, storage, quotaBackend);
-    const metrics = metricsModule?.createMetrics(options.backends, log, quotaBackend.mode);
-    const server = createOrderServer({ ...options, ...listenersOf(settings, log, metrics) });
+    const database = withBackendEvents(storage.state, log);
+    cleanUps.push(database.close);
+    const backends = { database: database.state, quotas: quotaBackend.state };
+    const metrics = metricsModule?.createMetrics(backends, log, quotaBackend.mode);
+    const server = createOrderServer({
+      ...optionsOf(settings, storage, quotaBackend),
+      ...listenersOf(settings, log, metrics, database.suspect),
+      backends,
+    });
     await listen(server, { host, port, flag: '--port' });
     cleanUps.push(() => server.drain());
     // The primary of several workers serves the metrics of all of them.
@@ -96,10 +103,10 @@ export async function runServer(
   return result;
 }
 
-function optionsOf(settings: Settings, { orders, keys, state }: ServerStorage, quotaBackend: QuotaBackend) {
+function optionsOf(settings: Settings, { orders, keys }: ServerStorage, { limiter }: QuotaBackend) {
   return {
     store: orders,
-    limiter: quotaBackend.limiter,
+    limiter,
     authenticate: keys.authenticate,
     authenticateKnown: keys.authenticateKnown,
     basePath: settings.basePath,
@@ -109,22 +116,33 @@ function optionsOf(settings: Settings, { orders, keys, state }: ServerStorage, q
     // Clients of a unix socket have no address, so all would share the limit of one.
     maxConnectionsPerAddress: typeof settings.port === 'string' ? 0 : settings.maxConnectionsPerAddress,
     corsOrigins: settings.corsOrigins,
-    backends: { database: state, quotas: quotaBackend.state },
   } satisfies OrderServerOptions;
 }
 
-/** Returns what the program does with its replies. Where nobody wants a message, none is created. */
+/**
+ * Returns what the program does with its replies. Where nobody wants a message, none is created.
+ * `suspect` is called after each reply that has an error.
+ */
 function listenersOf(
   { log: logged }: Settings,
   log: Log,
   metrics: Metrics | undefined,
+  suspect: () => void,
 ): Pick<OrderServerOptions, 'onReply' | 'onFailure'> {
-  if (logged === 'events') return { onReply: metrics?.count, onFailure: log.request };
-  if (metrics === undefined) return { onReply: log.request };
+  if (logged === 'events') {
+    return {
+      onReply: metrics?.count,
+      onFailure(message) {
+        suspect();
+        log.request(message);
+      },
+    };
+  }
   return {
     onReply(message) {
-      metrics.count(message);
+      metrics?.count(message);
       log.request(message);
     },
+    onFailure: suspect,
   };
 }

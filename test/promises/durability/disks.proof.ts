@@ -28,7 +28,7 @@ const FSYNC_MS = 500;
 test('on a full disk, lists are served, and exactly the stored cancels get 204; once there is space, the others succeed', async (t) => {
   const image = mountImage(t);
   if (image === undefined) return;
-  const { orders, client, readiness, isLogged } = await serving(t, ORDERS, { cwd: image.directory });
+  const { orders, client, isReported, isLogged } = await serving(t, ORDERS, { cwd: image.directory });
   const promised = new Set<bigint>();
 
   /** Cancels orders one by one. Returns those whose cancel was refused. */
@@ -48,12 +48,12 @@ test('on a full disk, lists are served, and exactly the stored cancels get 204; 
   const refused = await cancel(orders.next(200));
   assert.ok(refused.length > 100, `only ${refused.length} of 200 cancels were refused`);
   assert.equal((await client.list()).status, 200);
-  assert.deepEqual(await readiness(), [503, 'unavailable']);
+  await isReported('unavailable');
   assert.ok(isLogged(/^cannot write store-orders\.db: the disk is full; free some space$/));
   assert.deepEqual(orders.look().cancelled, promised);
 
   rmSync(ballast);
-  await until(async () => (await readiness())[0] === 200);
+  await isReported('ok');
   assert.deepEqual(await cancel(refused), []);
   assert.deepEqual(orders.look().cancelled, promised);
 });
@@ -61,11 +61,11 @@ test('on a full disk, lists are served, and exactly the stored cancels get 204; 
 test('on a file system that has become read-only, lists are served, cancels get 503, and the server is not ready', async (t) => {
   const image = mountImage(t);
   if (image === undefined) return;
-  const { client, cancel, readiness } = await serving(t, 10, { cwd: image.directory });
+  const { client, cancel, isReported } = await serving(t, 10, { cwd: image.directory });
   assert.deepEqual([(await cancel()).status, (await client.list()).status], [204, 200]);
   image.makeReadOnly();
   assert.equal((await cancel()).status, 503);
-  assert.deepEqual(await readiness(), [503, 'unavailable']);
+  await isReported('unavailable');
   assert.equal((await client.list()).status, 200);
 });
 
@@ -92,7 +92,7 @@ test('lists do not wait for the fsync of a cancel', { skip: cannotTrace() }, asy
 test('on a frozen file system, probes and cached lists are served; after the thaw, writes succeed again', async (t) => {
   const image = mountImage(t);
   if (image === undefined) return;
-  const { orders, server, client, cancel, readiness, isLogged } = await serving(t, ORDERS, { cwd: image.directory });
+  const { orders, server, client, cancel, isReported, isLogged } = await serving(t, ORDERS, { cwd: image.directory });
   const before = await client.list();
   assert.equal((await cancel()).status, 204);
   image.freeze();
@@ -125,12 +125,12 @@ test('on a frozen file system, probes and cached lists are served; after the tha
   const late = await cancel();
   assert.equal(late.status, 503);
   assert.ok(late.tookMs < AT_ONCE_MS);
-  assert.deepEqual(await readiness(), [503, 'unavailable']);
+  await isReported('unavailable');
   assert.ok(isLogged(/: its disk has not responded in time; check the disk$/));
 
   image.thaw();
   await until(async () => (await cancel()).status === 204);
-  await until(async () => (await readiness())[0] === 200);
+  await isReported('ok');
   assert.equal(await server.stop('SIGTERM'), 0);
 });
 

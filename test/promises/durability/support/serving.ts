@@ -1,6 +1,8 @@
+import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { type RunOptions, startServer } from '../../../program/support/program.js';
 import { temporaryDirectory } from '../../../support/temporary-file.js';
+import { until } from '../../../support/until.js';
 import { createClient } from './client.js';
 import { createOrderFile } from './order-file.js';
 
@@ -16,11 +18,14 @@ export async function serving(t: TestContext, count: number, options: Partial<Ru
     client,
     /** Cancels the next order. */
     cancel: () => client.cancel(orders.next(1)[0] ?? 0n),
-    /** Returns the status of `/readyz`, and what it reports about the database. */
-    async readiness(): Promise<readonly [status: number, database: unknown]> {
-      const response = await fetch(new URL('/readyz', server.url));
-      return [response.status, Object(await response.json()).backends.database];
-    },
+    /** Resolves when `/readyz` reports that state. Probes within a tenth of a second share an answer. */
+    isReported: (database: 'ok' | 'unavailable') =>
+      until(async () => {
+        const response = await fetch(new URL('/readyz', server.url));
+        const { backends } = Object(await response.json());
+        assert.equal(response.ok, backends.database === 'ok');
+        return backends.database === database;
+      }),
     isLogged: (error: RegExp) => server.log().some((line) => error.test(String(line['error']))),
   };
 }

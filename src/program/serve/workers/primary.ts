@@ -1,14 +1,14 @@
 import cluster, { type Worker } from 'node:cluster';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { messageOf } from '../../message-of.js';
-import { type CommandResult, failed } from '../command-result.js';
-import type { Log, LogFields } from '../log/log.js';
-import { WORKER_VARIABLE } from '../settings/read-settings.js';
-import type { Settings } from '../settings/settings.js';
+import { messageOf } from '../../../message-of.js';
+import { type CommandResult, failed } from '../../command-result.js';
+import type { Log, LogFields } from '../../log/log.js';
+import { WORKER_VARIABLE } from '../../settings/read-settings.js';
+import type { Settings } from '../../settings/settings.js';
+import { isWorkerMessage } from '../lifecycle.js';
+import { listenForMetrics, loadMetrics } from '../metrics-port.js';
+import { firstSignal } from '../signals.js';
 import { takeBackAtEnd } from './handed-over.js';
-import { isWorkerMessage } from './lifecycle.js';
-import { listenForMetrics, loadMetrics } from './metrics-port.js';
-import { firstSignal } from './signals.js';
 import { watchWorker } from './watch-worker.js';
 import { collectMetrics } from './worker-metrics.js';
 

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { after, type TestContext } from 'node:test';
-import { type Client, createClient } from '../../../promises/durability/support/client.js';
-import { missingEngine, startEngine } from '../../../support/postgres-server.js';
-import { skip as skipRedis, startRedis } from '../../../support/redis-server.js';
-import { programIn, type RunningServer, startServer } from '../../support/program.js';
+import { type Client, createClient } from '../../../../promises/durability/support/client.js';
+import { missingEngine, startEngine } from '../../../../support/postgres-server.js';
+import { skip as skipRedis, startRedis } from '../../../../support/redis-server.js';
+import { programIn, type RunningServer, startServer } from '../../../support/program.js';
 
 export const skip = missingEngine || skipRedis;
 export const WORKERS = 2;

@@ -1,5 +1,5 @@
 import type { Worker } from 'node:cluster';
-import { isWorkerMessage } from './lifecycle.js';
+import { isWorkerMessage } from '../lifecycle.js';
 
 const INTERVAL_MS = 7_000;
 /** How many questions in turn may stay without an answer. */

@@ -1,7 +1,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import { EventEmitter, once } from 'node:events';
-import { isWorkerMessage } from './lifecycle.js';
-import type { addUp, Reading } from './metrics.js';
+import { isWorkerMessage } from '../lifecycle.js';
+import type { addUp, Reading } from '../metrics.js';
 
 /** How long workers have to send their metrics. Then the last ones of a worker are used. */
 const PATIENCE_MS = 5_000;

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { mock } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { createLog } from '../../../../dist/program/log/log.js';
-import { runPrimary } from '../../../../dist/program/serve/primary.js';
+import { createLog } from '../../../../../dist/program/log/log.js';
+import { runPrimary } from '../../../../../dist/program/serve/workers/primary.js';
 
 // Runs the primary process over two workers that serve nothing. `primary.test.ts` starts this
 // program. A worker logs its number and its messages. At SIGUSR2, 28 s pass on its clock, and one worker answers

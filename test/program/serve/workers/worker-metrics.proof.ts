@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { until } from '../../support/until.js';
+import { until } from '../../../support/until.js';
 import { skip, startWorkers, WORKERS, workersOf } from './support/workers.js';
 
 const REPLIES = 'store_orders_requests_total{operation="none",status="401",code="missing_api_key"}';

@@ -6,7 +6,7 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { until } from '../../support/until.js';
+import { until } from '../../../support/until.js';
 
 const PRIMARY = fileURLToPath(new URL('support/primary-process.ts', import.meta.url));
 

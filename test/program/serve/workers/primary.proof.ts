@@ -7,11 +7,11 @@ import { text } from 'node:stream/consumers';
 import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { type Client, isRefused } from '../../promises/durability/support/client.js';
-import { listenOnFreePort } from '../../support/listen.js';
-import { temporaryDirectory } from '../../support/temporary-file.js';
-import { until } from '../../support/until.js';
-import { programIn, spawnProgram } from '../support/program.js';
+import { type Client, isRefused } from '../../../promises/durability/support/client.js';
+import { listenOnFreePort } from '../../../support/listen.js';
+import { temporaryDirectory } from '../../../support/temporary-file.js';
+import { until } from '../../../support/until.js';
+import { programIn, spawnProgram } from '../../support/program.js';
 import { CLIENTS, engine, env, skip, startWorkers, WORKERS, workersOf } from './support/workers.js';
 
 const NO_ORDER = 0n;
