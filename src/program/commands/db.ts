@@ -3,7 +3,7 @@ import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js
 import { failureOf } from '../../databases/sqlite/failure.js';
 import { checkNames } from '../../databases/sqlite/identity.js';
 import { type CommandResult, done, failed, Misuse } from '../command-result.js';
-import { printable } from '../log/printable.js';
+import { printable } from '../printable.js';
 import { backUp } from '../storage/backup.js';
 import { checkContents, withUnmigratedFile } from '../storage/existing-file.js';
 import { SCHEMAS } from '../storage/program-parts.js';

@@ -8,7 +8,7 @@ import {
   type ShipOutcome,
 } from '../../orders/index.js';
 import { type CommandResult, failed, Misuse } from '../command-result.js';
-import { printable } from '../log/printable.js';
+import { printable } from '../printable.js';
 import type { Storage } from '../storage/storage.js';
 import type { Command, Invocation } from './command.js';
 import { exportOrders, importOrders, jsonTexts, print, type Records } from './import-export.js';

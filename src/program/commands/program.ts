@@ -1,11 +1,11 @@
 import { createRequire } from 'node:module';
 import { messageOf } from '../../message-of.js';
 import { type CommandResult, done, failed, Misuse } from '../command-result.js';
-import { printable } from '../log/printable.js';
-import { writeText } from '../log/write-text.js';
 import { masked } from '../masked.js';
+import { printable } from '../printable.js';
 import { nearest } from '../settings/nearest.js';
 import type { SettingSources } from '../settings/read-settings.js';
+import { writeText } from '../write-text.js';
 import { type Command, type Invocation, PROGRAM, parseCommand, quoted } from './command.js';
 import { commandHelp, listHelp } from './help.js';
 import { styled } from './style.js';

@@ -1,4 +1,4 @@
-import { printable } from '../log/printable.js';
+import { printable } from '../printable.js';
 
 /**
  * Creates a function that formats the next rows of a table. The first call also returns the titles,

@@ -1,7 +1,7 @@
 import { FIXED_PLANS } from '../keys/key-plan.js';
 import type { KeyRing } from '../keys/key-ring.js';
-import { writeText } from '../log/write-text.js';
 import type { ServerStorage } from '../storage/storage.js';
+import { writeText } from '../write-text.js';
 import { SAMPLE_ORDERS } from './sample-orders.js';
 
 /** What the greeting shows, or depends on. */
