@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { runProgram } from './commands/program.js';
+import { runProgram } from './commands/index.js';
 
 // Hides the warning of Node 22 and 24 that node:sqlite is experimental. It needs no action.
 const printers = process.listeners('warning');

@@ -35,10 +35,8 @@ interface Folder {
 }
 
 const FOLDERS = [
-  ...readFileSync(`${root}/src/README.md`, 'utf8').matchAll(/^\| (`[a-z/`⇄, ]+) \| ([^|]+) \|$/gm),
+  ...readFileSync(`${root}/src/README.md`, 'utf8').matchAll(/^\| (`[a-z/`, ]+) \| ([^|]+) \|$/gm),
 ].flatMap(([, folders, modules]) => namesIn(folders).map((name): Folder => ({ name, modules: namesIn(modules) })));
-/** The folders that may also import from the one after them. */
-const BOTH_WAYS = [...readFileSync(`${root}/src/README.md`, 'utf8').matchAll(/`([a-z/]+)` ⇄ `([a-z/]+)`/g)];
 
 function namesIn(text = ''): readonly string[] {
   return [...text.matchAll(/`([a-z/]+)`/g)].map(([, name = '']) => name);
@@ -48,7 +46,7 @@ function mayImport(file: string, path: string): boolean {
   if (posix.dirname(path) === 'src') return true;
   if (/\/(?:index|main)\.ts$/.test(file) && path.startsWith(`${posix.dirname(file)}/`)) return true;
   const [room, other] = [roomOf(file), roomOf(path)];
-  if (room === other || BOTH_WAYS.some(([, first, second]) => first === room && second === other)) return true;
+  if (room === other) return true;
   const place = FOLDERS.findIndex(({ name }) => name === room);
   return moduleOf(room) === moduleOf(other)
     ? FOLDERS.findIndex(({ name }) => name === other) < place

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
-import { runProgram } from '../../../dist/program/commands/program.js';
+import { runProgram } from '../../../dist/program/commands/index.js';
 import { checkSnapshot } from '../../support/snapshot.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { programIn } from '../support/program.js';
