@@ -1,5 +1,4 @@
 import { codeOf, nameStatement, type PostgresClient, type PostgresPool } from '../../databases/postgres/client.js';
-import { createSnapshotReader, type SnapshotReader } from '../../databases/postgres/list-connections.js';
 import { LIFT_TIMEOUTS } from '../../databases/postgres/transaction.js';
 import { messageOf } from '../../message-of.js';
 import { escapeNonAscii, parseJsonArray } from '../json.js';
@@ -7,6 +6,7 @@ import { createNewestList, type NewestList } from '../newest-list.js';
 import { INT64_MAX, type OrderId } from '../order.js';
 import type { OrderRecord } from '../record.js';
 import type { OrderPages } from '../store.js';
+import { createSnapshotReader, type SnapshotReader } from './list-connections.js';
 import { OWN_TABLE } from './own-table.js';
 import { type OrderTable, readOrder } from './table.js';
 

@@ -1,6 +1,6 @@
-import type { PostgresClient, PostgresPool } from './client.js';
-import { beginTransaction } from './transaction.js';
-import { createTurns } from './turns.js';
+import type { PostgresClient, PostgresPool } from '../../databases/postgres/client.js';
+import { beginTransaction } from '../../databases/postgres/transaction.js';
+import { createTurns } from '../../databases/postgres/turns.js';
 
 /**
  * Returns a generator that runs `read` in a read-only transaction on a connection of its own. The
