@@ -4,11 +4,11 @@ import { createPlan, perMinute } from '../limits/index.js';
 import { peek } from '../limits/limiter.js';
 import { checkPlan } from '../limits/plan.js';
 import type { MaybePromise } from '../orders/index.js';
-import type { ReplyMessage } from './channel.js';
 import { addressKey, resolveAddress } from './client-address.js';
 import { after, attempt, createHostPart, FIRST_WAIT_MS, HostFailure } from './host-call.js';
 import { limitFieldsOf, retryAfter, unavailableFields } from './rate-limit-fields.js';
 import { type Outcome, outcomeOfFailure, type Reply, refusal, unavailable } from './reply.js';
+import type { ReplyMessage } from './reporting.js';
 import type { ReadRequest } from './request.js';
 
 /** The owner of an API key, and the plan that the owner has bought. */

@@ -1,9 +1,9 @@
 import type { MaybePromise } from '../orders/index.js';
 import { type AdmissionOptions, createAdmission, type Verdict } from './admission.js';
-import { createFailureWarning, hostErrorOf, type ReplyMessage, replies, withoutKey } from './channel.js';
 import { type ClientAddress, resolveAddress } from './client-address.js';
 import { after, attempt, HostFailure } from './host-call.js';
 import { isStream, isTaken, type Outcome, outcomeOfFailure, type Reply, refusal, type StreamEnd } from './reply.js';
+import { createFailureWarning, hostErrorOf, type ReplyMessage, replies, withoutKey } from './reporting.js';
 import { type ReadRequest, type RequestHead, readRequest } from './request.js';
 import { type Asked, pathOf } from './route.js';
 

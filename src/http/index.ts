@@ -1,5 +1,4 @@
 export { type Authenticate, addressPerMinute, type Principal } from './admission.js';
-export type { ReplyMessage } from './channel.js';
 export { type AddressedRequest, addressKey, forwardedAddress } from './client-address.js';
 export { ERROR_CODES, type ErrorCode, errorObject } from './errors.js';
 export type { OpenPath } from './front-door.js';
@@ -7,6 +6,7 @@ export { createKeyAuthenticator } from './key-authenticator.js';
 export { type NodeHandler, type NodeRequest, nodeHandler } from './mounts/node.js';
 export { OPERATION_NAMES } from './operations.js';
 export type { Reply } from './reply.js';
+export type { ReplyMessage } from './reporting.js';
 export type { RequestHead } from './request.js';
 export { fixedPath } from './service/open-paths.js';
 export { createOrderService, type OrderService, type OrderServiceOptions } from './service/service.js';

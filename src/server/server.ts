@@ -12,7 +12,7 @@ import { createForwardedWarning } from '../http/mounts/warnings.js';
 import { SERVICE_FIELDS, SERVICE_REQUIRED } from '../http/service/service.js';
 import { connectionLimit } from './connection-limit.js';
 import { createConnections } from './connections.js';
-import { docsPaths } from './docs/files.js';
+import { docsPaths } from './docs/paths.js';
 import { type Backends, checkBackends, createProbes } from './health.js';
 import { withOwnPaths } from './own-paths.js';
 
