@@ -1,6 +1,6 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import { checkWholeNumber } from '../check.js';
-import { HostFailure } from './host-call.js';
+import { HostFailure } from './host-part.js';
 
 /**
  * The client's address, or a function that returns it. The function is called only if the address

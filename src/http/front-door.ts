@@ -1,7 +1,8 @@
 import type { MaybePromise } from '../orders/index.js';
 import { type AdmissionOptions, createAdmission, type Verdict } from './admission.js';
 import { type ClientAddress, resolveAddress } from './client-address.js';
-import { after, attempt, HostFailure } from './host-call.js';
+import { HostFailure } from './host-part.js';
+import { after, attempt } from './maybe-promise.js';
 import { isStream, isTaken, type Outcome, outcomeOfFailure, type Reply, refusal, type StreamEnd } from './reply.js';
 import { createFailureWarning, hostErrorOf, type ReplyMessage, replies, withoutKey } from './reporting.js';
 import { type ReadRequest, type RequestHead, readRequest } from './request.js';

@@ -1,5 +1,5 @@
 import { ERROR_CODES, type ErrorCode, errorObject } from './errors.js';
-import { FIRST_WAIT_MS, HostFailure } from './host-call.js';
+import { FIRST_WAIT_MS, HostFailure } from './host-part.js';
 import { retryAfter } from './rate-limit-fields.js';
 
 /**

@@ -1,7 +1,7 @@
 import { channel } from 'node:diagnostics_channel';
 import type { OrderId } from '../orders/index.js';
 import type { ErrorCode } from './errors.js';
-import { HostFailure } from './host-call.js';
+import { HostFailure } from './host-part.js';
 import type { OperationName } from './operations.js';
 
 /**

@@ -8,7 +8,7 @@ import {
 } from '../admission.js';
 import type { ClientAddress } from '../client-address.js';
 import { createFrontDoor } from '../front-door.js';
-import { after } from '../host-call.js';
+import { after } from '../maybe-promise.js';
 import type { Reply } from '../reply.js';
 import type { RequestHead } from '../request.js';
 

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Http2ServerResponse } from 'node:http2';
 import { checkFields, checkFunction, checkMethods } from '../../check.js';
 import type { Principal } from '../admission.js';
-import { after } from '../host-call.js';
+import { after } from '../maybe-promise.js';
 import type { FetchMountOptions } from '../mounts/fetch.js';
 import { headOf, ipOf, toResponse } from '../mounts/fetch-conversion.js';
 import { type NodeMountOptions, type NodeRequest, originalHead } from '../mounts/node.js';

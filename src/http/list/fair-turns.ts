@@ -1,5 +1,5 @@
 import type { MaybePromise } from '../../orders/index.js';
-import { after, attempt } from '../host-call.js';
+import { after, attempt } from '../maybe-promise.js';
 
 /** A turn of a key. It ends with the work, or earlier. */
 export interface Turn {

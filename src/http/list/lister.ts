@@ -1,6 +1,7 @@
 import type { ListedOrders, MaybePromise, OrderArray, OrderPages } from '../../orders/index.js';
 import { isPages } from '../../orders/store.js';
-import { after, attempt, createHostPart, isPromise } from '../host-call.js';
+import { createHostPart } from '../host-part.js';
+import { after, attempt, isPromise } from '../maybe-promise.js';
 import { isShared, type Outcome, refusal } from '../reply.js';
 import type { ReadRequest } from '../request.js';
 import { isShort, serializeArray, serializePages } from './body.js';

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { after } from '../host-call.js';
+import { after } from '../maybe-promise.js';
 import { forEachField, type Reply, withHostFields } from '../reply.js';
 import type { RequestHead } from '../request.js';
 import { checkService, type OrderService } from '../service/service.js';

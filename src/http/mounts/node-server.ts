@@ -3,7 +3,7 @@ import { type IncomingMessage, type Server, ServerResponse, STATUS_CODES } from 
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { checkMethods } from '../../check.js';
-import { after } from '../host-call.js';
+import { after } from '../maybe-promise.js';
 import { forEachField, type Reply } from '../reply.js';
 import type { RefusalCode } from '../request.js';
 import type { OrderService } from '../service/service.js';

@@ -1,7 +1,7 @@
 import { IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { checkFields, checkFunction } from '../../check.js';
-import { after } from '../host-call.js';
+import { after } from '../maybe-promise.js';
 import type { Reply } from '../reply.js';
 import { type RequestHead, withTarget } from '../request.js';
 import { checkService, type OrderService } from '../service/service.js';

@@ -2,7 +2,7 @@ import { isOrigin } from '../../check.js';
 import type { MaybePromise } from '../../orders/index.js';
 import type { ClientAddress } from '../client-address.js';
 import type { FrontDoor, OpenPath } from '../front-door.js';
-import { after } from '../host-call.js';
+import { after } from '../maybe-promise.js';
 import { type Reply, withVary } from '../reply.js';
 import { type RequestHead, withRawHeaders } from '../request.js';
 

@@ -1,9 +1,10 @@
 import { checkFields, checkFunction, checkOneOf } from '../../check.js';
 import type { MaybePromise } from '../../orders/index.js';
 import type { OpenPath } from '../front-door.js';
-import { after, createHostPart } from '../host-call.js';
+import { createHostPart } from '../host-part.js';
 import { digestOf } from '../list/body.js';
 import { createRepresentationSelector, type SelectRepresentation } from '../list/representations.js';
+import { after } from '../maybe-promise.js';
 
 type Content = string | Uint8Array;
 

@@ -11,8 +11,9 @@ import {
 } from '../admission.js';
 import type { ClientAddress } from '../client-address.js';
 import { createFrontDoor, type OpenPath } from '../front-door.js';
-import { after, attempt, createHostPart, isPromise } from '../host-call.js';
+import { createHostPart } from '../host-part.js';
 import { createListRepresenter } from '../list/lister.js';
+import { after, attempt, isPromise } from '../maybe-promise.js';
 import type { OperationName } from '../operations.js';
 import { isStream, type Outcome, outcomeOfFailure, type Reply, refusal } from '../reply.js';
 import type { ReadRequest, RefusalCode, RequestHead } from '../request.js';
