@@ -10,7 +10,7 @@ import { createKeyRing } from '../../dist/program/keys/key-ring.js';
 import { openSqliteStorage } from '../../dist/program/storage/sqlite.js';
 import { temporaryDirectory } from '../support/temporary-file.js';
 import { testKeyRing } from './support/key-ring-suite.js';
-import { programIn } from './support/program.js';
+import { commandsIn } from './support/program.js';
 
 const ANN: KeyRecord = { id: 'key_ann', plan: { name: 'free' }, createdAt: '' };
 
@@ -60,7 +60,7 @@ testKeyRing('the key ring in SQLite', (t) => {
 });
 
 test("the text of a key is not stored in any file, and is not printed again after the key's creation", async () => {
-  const { cwd, output, failure } = programIn();
+  const { cwd, output, failure } = commandsIn();
   const issued = await output('keys create --plan pro --name Ann');
   const [, key = '', id = ''] =
     /^key {6}(so_\w+)\nid {7}(key_\w{10})\nplan {5}pro\n\nSave the key now\. It is not stored and cannot be shown again\.\n$/.exec(

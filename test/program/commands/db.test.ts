@@ -5,13 +5,13 @@ import { test } from 'node:test';
 import { openSqliteOrderStore } from 'store-orders/sqlite';
 import { SCHEMAS } from '../../../dist/program/storage/program-parts.js';
 import { change } from '../support/change.js';
-import { issueKey, programIn, programWithOrders } from '../support/program.js';
+import { commandsIn, issueKey, programWithOrders } from '../support/program.js';
 
 /** The versions of the tables of this program. */
 const { orders: { length: orders } = [], program: { length: program } = [] } = SCHEMAS;
 
 test('db check reports the content and the settings of an undamaged file, and does not change the file', async () => {
-  const { cwd, output, json } = await programWithOrders(3);
+  const { cwd, output, json } = await programWithOrders(3, commandsIn());
   await output('orders ship 2');
   const { id } = await issueKey(cwd, 'free');
   await issueKey(cwd, 'pro');
@@ -47,7 +47,7 @@ size      ${bytes.length} bytes, plus 0 in its -wal file
 });
 
 test('db check and db backup report a damaged file and what to do, and db backup leaves no copy', async () => {
-  const { cwd, failure } = await programWithOrders(2_000);
+  const { cwd, failure } = await programWithOrders(2_000, commandsIn());
   const file = join(cwd, 'store-orders.db');
   const sound = readFileSync(file);
   const status = sound.indexOf('pending', sound.length / 2);
@@ -75,7 +75,7 @@ test('db check and db backup report a damaged file and what to do, and db backup
 });
 
 test('db check accepts a database of the library, which lacks the tables of the program, and its backup', async () => {
-  const { cwd, output } = programIn();
+  const { cwd, output } = commandsIn();
   const store = openSqliteOrderStore(join(cwd, 'library.db'));
   await store.put([{ id: 1 }]);
   await store.close();
@@ -89,7 +89,7 @@ test('db check accepts a database of the library, which lacks the tables of the 
 });
 
 test('db backup writes a complete database into one file', async () => {
-  const { cwd, output, json } = await programWithOrders(2_500);
+  const { cwd, output, json } = await programWithOrders(2_500, commandsIn());
   await issueKey(cwd, 'free');
   const report = await json('db backup copy.db');
   assert.deepEqual(report, { file: 'store-orders.db', backup: 'copy.db', bytes: statSync(join(cwd, 'copy.db')).size });

@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { readOrders } from '../../../dist/program/commands/import/reader.js';
 import { listenOnFreePort } from '../../support/listen.js';
-import { programIn, programWithOrders, spawnProgram } from '../support/program.js';
+import { commandsIn, programIn, programWithOrders, spawnProgram } from '../support/program.js';
 
 const GOOD = '{"id":1}\n';
 const SAFE = 'must be an integer between -(2^53-1) and 2^53-1';
@@ -88,7 +88,7 @@ test('an invalid record is reported with its file, line and field; the import st
   const message = 'the array is too large; write one object per line instead';
   await assert.rejects(importFrom(['[', ...Array.from({ length: 33 }, () => lines)], 'json'), { line: 1, message });
 
-  const { failure, cwd } = programIn();
+  const { failure, cwd } = commandsIn();
   for (const [file, content, says] of [
     ['orders.csv', Buffer.from('id\n1\n\xe9', 'latin1'), '3: the text is not UTF-8'],
     ['orders.ndjson', '[{"id":1},\n {"id":1}]', '2: the id 1 is already on line 1'],
@@ -103,7 +103,7 @@ test('an invalid record is reported with its file, line and field; the import st
 });
 
 test('an import that is interrupted while it connects to PostgreSQL ends with one sentence', async (t) => {
-  const { cwd } = programIn();
+  const { cwd } = commandsIn();
   writeFileSync(join(cwd, 'orders.ndjson'), GOOD);
   const silent = createServer();
   t.after(() => silent.close());
@@ -119,7 +119,7 @@ test('an import that is interrupted while it connects to PostgreSQL ends with on
 });
 
 test('an import after whose valid orders one is invalid or already stored stores none of them; --replace overwrites', async () => {
-  const { output, failure } = programIn();
+  const { output, failure } = commandsIn();
   const stored = '{"id":1,"status":"shipped"}\n';
   await output('orders import -', stored);
   const good = Array.from({ length: 2_500 }, (_, id) => `{"id":${id + 10}}\n`).join('');
@@ -138,7 +138,7 @@ test('an import after whose valid orders one is invalid or already stored stores
 });
 
 test('an import accepts arrays, CSV with columns in any order, byte order marks, CR LF, blank lines and the statuses that --statuses names, and prints counts by status', async () => {
-  const { output, json } = programIn();
+  const { output, json } = commandsIn();
   for (const [format, input, says] of [
     ['json', '[]', '0 orders imported: stdin has no orders'],
     ['json', '\n [ {"id":1,"status":"cancelled"} ]\n', '1 order imported: 1 cancelled'],
@@ -199,7 +199,7 @@ const EXPORTED_CSV = `${CSV_HEAD}-9223372036854775808,9223372036854775807,0,2026
 `;
 
 test('an export contains the imported orders byte for byte, sorted by id; its array and its CSV can be imported again', async () => {
-  const { output, cwd } = programIn();
+  const { output, cwd } = commandsIn();
   await output('orders import - --statuses in_transit', EXPORTED.split('\n').reverse().join('\n'));
   assert.ok((await output('orders export')) === EXPORTED, 'the same bytes');
   const array = await output('orders export --json');
@@ -217,7 +217,7 @@ test('an export contains the imported orders byte for byte, sorted by id; its ar
 });
 
 test('an export of no orders is an empty text, an empty array, or only the names of the columns', async () => {
-  const { output } = programIn();
+  const { output } = commandsIn();
   await output('orders import -', '[]');
   assert.equal(await output('orders export'), '');
   assert.equal(await output('orders export --json'), '[]\n');
@@ -227,7 +227,7 @@ test('an export of no orders is an empty text, an empty array, or only the names
 test('an output that does not fit on a full disk is reported as a failure of stdout, not of the database', {
   skip: !existsSync('/dev/full'),
 }, async () => {
-  const { output, cwd } = programIn();
+  const { output, cwd } = commandsIn();
   await output('orders import -', '{"id":1}');
   const { failure } = programIn({ cwd, under: ['sh', '-c', 'exec "$@" > /dev/full', 'sh'] });
   for (const command of ['orders export', 'orders export --format csv', 'orders list', 'keys list', '--help']) {
@@ -237,7 +237,7 @@ test('an output that does not fit on a full disk is reported as a failure of std
 });
 
 test('an export whose reader closes the pipe ends without an error', async () => {
-  const { cwd } = await programWithOrders(20_000);
+  const { cwd } = await programWithOrders(20_000, commandsIn());
   const child = spawnProgram(['orders', 'export'], { cwd });
   child.stdout?.once('data', () => child.stdout?.destroy());
   let stderr = '';

@@ -9,10 +9,10 @@ import { toPlan } from '../../../dist/program/keys/key-plan.js';
 import { requireTable, withSavedQuotas } from '../../../dist/program/quotas/saved-quotas.js';
 import { openSqliteStorage } from '../../../dist/program/storage/sqlite.js';
 import { until } from '../../support/until.js';
-import { issueKey, programIn, startServer } from '../support/program.js';
+import { commandsIn, issueKey, startServer } from '../support/program.js';
 
 test('with --json, the keys commands print one JSON value, which is a message after a failure', async () => {
-  const { cwd, run, output, json } = programIn();
+  const { cwd, run, output, json } = commandsIn();
   assert.deepEqual(Object.keys(Object(await json('keys create --plan business'))), ['key', 'id', 'plan', 'createdAt']);
   const { id } = await issueKey(cwd, 'enterprise', '--per-minute', '5', '--per-day', '100', '--name', 'Bea');
   assert.equal(await output(`keys set-plan ${id} --plan pro`), `${id} now has the plan pro\n`);
@@ -40,7 +40,7 @@ ${id}  ${createdAt}  enterprise, 9 per day           ${revokedAt}  "Bea"
 });
 
 test('a running server refuses a key that is revoked, and from its expiry on, with the same 401', async (t) => {
-  const { cwd, output, json, misuse, failure } = programIn();
+  const { cwd, output, json, misuse, failure } = commandsIn();
   const server = await startServer(t, { cwd });
   const { key, id, expiresAt } = Object(await json('keys create --plan free --expires 2s'));
   assert.equal((await server.get(key)).status, 200);
@@ -61,7 +61,7 @@ test('a running server refuses a key that is revoked, and from its expiry on, wi
 });
 
 test('the keys commands refuse an unknown or revoked key; the commands that they suggest repeat the options of the storage', async () => {
-  const { json, output, failure } = programIn();
+  const { json, output, failure } = commandsIn();
   const { id } = Object(await json('keys create --plan free --db m.db'));
   await output(`keys revoke ${id} --db m.db`);
   assert.equal(await failure(`keys rotate ${id} --db m.db`), `${id} is already revoked`);
@@ -87,7 +87,7 @@ test('the keys commands refuse an unknown or revoked key; the commands that they
 });
 
 test('"quota list" prints the 20 keys nearest their limit, or as many as --limit asks for, banned keys first; a ban takes up to a year', async () => {
-  const { cwd, output, json } = programIn();
+  const { cwd, output, json } = commandsIn();
   const db = join(cwd, 'store-orders.db');
   const opened = openSqliteStorage(db, { create: true });
   assert.ok(opened.ok);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { change } from '../support/change.js';
-import { type Program, programIn, programWithOrders } from '../support/program.js';
+import { commandsIn, type Program, programWithOrders } from '../support/program.js';
 
 const ORDERS = [
   '{"id":9007199254740993,"petId":5,"quantity":12,"shipDate":"2026-01-05T09:30:00Z","complete":false}',
@@ -13,7 +13,7 @@ const ORDERS = [
 ].join('\n');
 
 async function withOrders(): Promise<Program> {
-  const program = programIn();
+  const program = commandsIn();
   await program.output('orders import - --statuses returned', ORDERS);
   return program;
 }
@@ -37,7 +37,7 @@ test('"orders list" prints a table of the orders with exact ids; --status select
 });
 
 test('"orders list" prints the column headings of a long list only once', async () => {
-  const { output } = await programWithOrders(5_000);
+  const { output } = await programWithOrders(5_000, commandsIn());
   const lines = (await output('orders list')).trimEnd().split('\n');
   assert.equal(lines.length, 5_001);
   assert.equal(lines.filter((line) => line.includes('STATUS')).length, 1);
@@ -77,7 +77,7 @@ const CONTROLS = '\x1b]0;mine\x07\x9b31m';
 const ESCAPED = String.raw`\u001b]0;mine\u0007\u009b31m`;
 
 test('control characters from the database or the command line do not reach the terminal', async () => {
-  const { run, output, json, cwd } = programIn();
+  const { run, output, json, cwd } = commandsIn();
   await output('orders import -', '{"id":7}');
   const { id } = Object(await json(['keys', 'create', '--plan', 'free', '--name', CONTROLS]));
   await output(`ban set ${id} --for 1h`);

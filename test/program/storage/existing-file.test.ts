@@ -9,7 +9,7 @@ import { root } from '../../support/root.js';
 import { sampled } from '../../support/sampled.js';
 import { change } from '../support/change.js';
 import { leaveJournal } from '../support/journal.js';
-import { issueKey, programIn } from '../support/program.js';
+import { commandsIn, issueKey, programIn } from '../support/program.js';
 
 /** The versions of the tables of this program. */
 const { orders: { length: orders } = [], program: { length: program } = [] } = SCHEMAS;
@@ -62,7 +62,7 @@ const FILES: readonly (readonly [name: string, says: RegExp, make: (file: string
 
 for (const [index, [name, says, make]] of FILES.entries()) {
   test(`every command refuses ${name}, and changes neither this file nor the files beside it`, async () => {
-    const { cwd, run } = programIn();
+    const { cwd, run } = commandsIn();
     await make(join(cwd, 'file.db'));
     const before = contents(cwd);
     for (const command of sampled(COMMANDS, index)) {
@@ -86,7 +86,7 @@ const cannotMount =
 test('a database file that is mounted by itself is refused by every command and by an order store; a backup is not', {
   skip: cannotMount,
 }, async () => {
-  const { cwd, output } = programIn();
+  const { cwd, output } = commandsIn();
   await createDatabase(join(cwd, 'shop.db'));
   await output('db backup copy.db --db shop.db');
   for (const name of ['a \\ file.db', 'mounted copy.db']) writeFileSync(join(cwd, name), '');
@@ -123,7 +123,7 @@ test('a database file that is mounted by itself is refused by every command and 
 });
 
 test('a migration that fails midway leaves the file unchanged', async () => {
-  const { cwd, failure } = programIn();
+  const { cwd, failure } = commandsIn();
   // The id of the application marks the file as an order database.
   change(
     join(cwd, 'keyless.db'),
@@ -138,7 +138,7 @@ test('a migration that fails midway leaves the file unchanged', async () => {
 });
 
 test('several processes that migrate the same file together all succeed, and the file is migrated once', async () => {
-  const { cwd, json } = programIn();
+  const { cwd, json } = commandsIn();
   for (const round of sampled([1, 2, 3, 4, 5])) {
     const db = `${round}.db`;
     const store = openSqliteOrderStore(join(cwd, db));

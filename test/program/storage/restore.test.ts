@@ -18,7 +18,7 @@ import { openSqliteDatabase } from 'store-orders/sqlite';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { change } from '../support/change.js';
 import { journalOf, leaveJournal } from '../support/journal.js';
-import { issueKey, programIn, startServer } from '../support/program.js';
+import { commandsIn, issueKey, startServer } from '../support/program.js';
 
 const ORDER_1 = '{"id":1,"petId":7,"status":"pending"}\n';
 
@@ -28,7 +28,7 @@ const stopped = prepare();
 const killed = stopped.then(({ cwd, key }) => prepareKilled(cwd, key));
 
 async function prepare() {
-  const { cwd, output } = programIn();
+  const { cwd, output } = commandsIn();
   await output('orders import -', '{"id":1,"petId":7}');
   const { key } = await issueKey(cwd, 'free');
   assert.match(await output('db backup backup.db'), /^backed up store-orders\.db to backup\.db, \d+ bytes\n$/);
@@ -51,7 +51,7 @@ async function withBackup(of: 'stopped' | 'killed' = 'stopped') {
   const cwd = temporaryDirectory();
   const { cwd: from, key } = await stopped;
   cpSync(of === 'killed' ? await killed : from, cwd, { recursive: true });
-  return { ...programIn({ cwd }), key, file: (name = 'store-orders.db') => join(cwd, name) };
+  return { ...commandsIn(cwd), key, file: (name = 'store-orders.db') => join(cwd, name) };
 }
 
 function spoil(name: string, from: number, to: number): void {

@@ -8,12 +8,12 @@ import { lockForServer } from '../../../dist/program/storage/server-lock.js';
 import { openServerSqliteStorage, openSqliteStorage } from '../../../dist/program/storage/sqlite.js';
 import { temporaryFile } from '../../support/temporary-file.js';
 import { change } from '../support/change.js';
-import { programIn, startServer } from '../support/program.js';
+import { commandsIn, programIn, startServer } from '../support/program.js';
 
 const ADVICE = 'stop it first, or name another file with --db';
 
 test('a second server cannot use the database file of a running server, even if one of them opens it through a link', async (t) => {
-  const { cwd, output, failure } = programIn();
+  const { cwd, output, failure } = commandsIn();
   await output('keys create --plan free');
   mkdirSync(join(cwd, 'elsewhere'));
   symlinkSync('../store-orders.db', join(cwd, 'elsewhere', 'link.db'));

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -50,6 +50,38 @@ export async function run(args: readonly string[], options: RunOptions): Promise
   return { code, stdout, stderr };
 }
 
+/** Runs commands, one at a time. Starts with the first. */
+let host: ChildProcess | undefined;
+let isHostBusy = false;
+
+/**
+ * Runs a command in the process of earlier commands, because starting a process takes ten times as
+ * long as most commands. A server, or a command beside another, has a process of its own.
+ */
+async function runInHost(args: readonly string[], { cwd, input = '' }: RunOptions): Promise<Run> {
+  if (isHostBusy || args[0] === 'serve') return run(args, { cwd, input });
+  isHostBusy = true;
+  host ??= startHost();
+  const answered = once(host, 'message');
+  host.ref();
+  host.channel?.ref();
+  host.send({ args, cwd, env: { PATH: process.env['PATH'] }, input });
+  const [result] = await answered;
+  host.unref();
+  host.channel?.unref();
+  isHostBusy = false;
+  return result;
+}
+
+function startHost(): ChildProcess {
+  const child = fork(new URL('./command-host.mjs', import.meta.url), { execArgv: ['--expose-gc'], serialization: 'advanced' });
+  process.once('beforeExit', () => {
+    child.ref();
+    child.disconnect();
+  });
+  return child;
+}
+
 /** The words of a command line, or one text in which spaces separate the words. */
 type Words = string | readonly string[];
 
@@ -74,10 +106,21 @@ export function onTerminal(stream: 'stdout' | 'stderr'): Readonly<Record<string,
 
 /** By default, the program runs in a new directory. */
 export function programIn(options: Partial<RunOptions> = {}): Program {
-  const cwd = options.cwd ?? temporaryDirectory();
+  return programBy(run, options);
+}
+
+/**
+ * The program for tests of what commands do and print. The commands share a process, which may hold
+ * a file until it ends. Tests of files, crashes, signals and variables use {@link programIn}.
+ */
+export function commandsIn(cwd?: string): Program {
+  return programBy(runInHost, { ...(cwd !== undefined && { cwd }) });
+}
+
+function programBy(runWith: typeof run, { cwd = temporaryDirectory(), ...options }: Partial<RunOptions>): Program {
   const wordsOf = (command: Words) => (typeof command === 'string' ? command.split(' ') : command);
   const runCommand = (command: Words, input: RunOptions['input'] = '') =>
-    run(wordsOf(command), { ...options, cwd, input });
+    runWith(wordsOf(command), { ...options, cwd, input });
 
   async function messageOf(command: Words, input: RunOptions['input'], expectedCode: number): Promise<string> {
     const { code, stdout, stderr } = await runCommand(command, input);
@@ -102,8 +145,7 @@ export function programIn(options: Partial<RunOptions> = {}): Program {
 }
 
 /** Creates a directory with a database of `count` pending orders, whose ids begin at 1. */
-export async function programWithOrders(count: number): Promise<Program> {
-  const program = programIn();
+export async function programWithOrders(count: number, program = programIn()): Promise<Program> {
   const lines = Array.from({ length: count }, (_, index) => `{"id":${index + 1},"petId":7,"quantity":1}\n`);
   await program.output('orders import -', lines.join(''));
   return program;
