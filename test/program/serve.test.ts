@@ -33,7 +33,7 @@ test('the first run prints curl commands that list and cancel orders, and keys f
   assert.equal(await server.stop('SIGINT'), 0);
 
   const again = await startServer(t, { cwd });
-  await again.stop('SIGTERM');
+  assert.equal(await again.stop('SIGHUP'), 0);
   assert.equal(again.stderr(), '');
   assert.equal(Object(await json('keys list')).length, 3);
 });

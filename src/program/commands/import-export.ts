@@ -1,5 +1,7 @@
-import { createReadStream, fstatSync, openSync } from 'node:fs';
+import { closeSync, constants, createReadStream, fstatSync, open, openSync } from 'node:fs';
+import { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
+import { promisify } from 'node:util';
 import { failureOf } from '../../databases/sqlite/failure.js';
 import { messageOf } from '../../message-of.js';
 import { serializeRecord } from '../../orders/exact-json.js';
@@ -27,19 +29,23 @@ export async function importOrders(invocation: Invocation): Promise<CommandResul
   const statuses = readStatuses(invocation);
   const format = readFormat(invocation, /\.csv$/i.test(file) ? 'csv' : 'json');
   const name = file === '-' ? 'stdin' : file;
+  const interruption = new AbortController();
+  // The first Ctrl-C ends the reading. It has no effect once everything has been read. The second
+  // ends the process.
+  process.once('SIGINT', () => interruption.abort());
   let input: Readable;
   let removeBar: () => void;
   try {
-    [input, removeBar] = openInput(file);
+    [input, removeBar] = await openInput(file, interruption.signal);
   } catch {
     return failed(`cannot read ${name}; check that it is a readable file`);
   }
   // Without a listener, an error before the first read would end the process. `readOrders` reports
   // the error.
   input.on('error', () => {});
-  // The first Ctrl-C ends the reading. It has no effect once everything has been read. The second
-  // ends the process.
-  process.once('SIGINT', () => void input.destroy(new Interrupted()));
+  const interrupt = () => void input.destroy(new Interrupted());
+  if (interruption.signal.aborted) interrupt();
+  else interruption.signal.addEventListener('abort', interrupt);
   const batches = readOrders(input.setEncoding('utf8'), format, statuses);
   return withStorage(invocation, (storage) => store(storage, name, batches, invocation.flags.has('replace')), {
     create: true,
@@ -62,16 +68,35 @@ function readFormat({ flags }: Invocation, defaultValue: Format): Format {
 }
 
 /**
- * Opens the file, or stdin for `-`. Also returns a function that removes the progress bar. Throws
- * if the file cannot be read or is a directory.
+ * Opens the file, or stdin for `-`. Also resolves to a function that removes the progress bar.
+ * Rejects if the file cannot be read or is a directory.
  */
-function openInput(file: string): [Readable, removeBar: () => void] {
+async function openInput(file: string, signal: AbortSignal): Promise<[Readable, removeBar: () => void]> {
   if (file === '-') return [process.stdin, () => {}];
-  const fd = openSync(file, 'r');
+  const fd = await openFile(file, signal);
   const stats = fstatSync(fd);
   if (stats.isDirectory()) throw new TypeError('a directory');
+  // A read stream could not be interrupted while it waits for bytes from a pipe.
+  if (stats.isFIFO()) return [new Socket({ fd, writable: false }), () => {}];
   const input = createReadStream(file, { fd });
   return [input, drawProgress(input, stats.size)];
+}
+
+/** Opens a file. A named pipe opens only when a writer does, which an interruption therefore is. */
+async function openFile(file: string, signal: AbortSignal): Promise<number> {
+  function wake(): void {
+    try {
+      closeSync(openSync(file, constants.O_WRONLY | constants.O_NONBLOCK));
+    } catch {
+      // The file is not a pipe, or has been opened meanwhile.
+    }
+  }
+  signal.addEventListener('abort', wake);
+  try {
+    return await promisify(open)(file, 'r');
+  } finally {
+    signal.removeEventListener('abort', wake);
+  }
 }
 
 async function store(

@@ -9,7 +9,7 @@ import { type Command, commandLine, type Invocation, settingOptions } from './co
 
 export const serveCommand: Command = {
   name: 'serve',
-  summary: 'Runs the server until SIGTERM or SIGINT.',
+  summary: 'Runs the server until SIGTERM, SIGINT or SIGHUP.',
   options: settingOptions(SETTING_NAMES),
   json: 'log JSON lines, as without a terminal',
   examples: ['serve --port 3000 --db shop.db', 'serve --config settings.json --log events'],

@@ -1,6 +1,7 @@
 import { constants } from 'node:os';
 
-export const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
+/** SIGHUP comes when a terminal is closed. */
+export const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 
 /**
  * A signal that follows the first within this time is a repetition of it. Under npm one Ctrl-C
@@ -9,7 +10,7 @@ export const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 const ECHO_MS = 100;
 
 /**
- * Resolves at the first SIGTERM or SIGINT. A signal more than {@link ECHO_MS} later calls `beforeEnd`
+ * Resolves at the first of these signals. A signal more than {@link ECHO_MS} later calls `beforeEnd`
  * and ends the process immediately, without the event `exit`.
  */
 export function firstSignal(beforeEnd = (): void => {}): Promise<NodeJS.Signals> {

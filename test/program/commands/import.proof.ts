@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { createWriteStream, existsSync, readdirSync, readlinkSync } from 'node:fs';
+import { createWriteStream, existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { describe, test } from 'node:test';
@@ -86,6 +88,27 @@ function proveImports(prepare: () => Promise<Readonly<Record<string, string>>>):
     child.kill('SIGINT');
     const [code] = await once(child, 'exit');
     assert.deepEqual([code, printed], [130, 'store-orders: stdin: interrupted; nothing was imported\n']);
+    assert.equal(await stored(), 2);
+  });
+
+  test('Ctrl-C ends an import that waits for bytes from a named pipe, also as process 1 of a container', {
+    skip: process.getuid?.() !== 0 && 'needs root, to start process 1 of a namespace',
+  }, async () => {
+    const { options, stored } = await withTwo();
+    const pipe = join(options.cwd, 'pipe');
+    execFileSync('mkfifo', [pipe]);
+    const under = ['unshare', '--pid', '--fork', '--kill-child'];
+    const child = spawnProgram(['orders', 'import', pipe], { ...options, under });
+    let printed = '';
+    child.stderr?.on('data', (chunk) => (printed += chunk));
+    const exited = once(child, 'exit');
+    // It opens only once the program reads it, and stays open.
+    const writer = await open(pipe, 'w');
+    const pid = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'latin1').trim();
+    process.kill(Number(pid), 'SIGINT');
+    const [code] = await exited;
+    await writer.close();
+    assert.deepEqual([code, printed], [130, `store-orders: ${pipe}: interrupted; nothing was imported\n`]);
     assert.equal(await stored(), 2);
   });
 

@@ -52,7 +52,7 @@ function unpackImage(environment: string) {
   // The Node.js of the real image contains a SQLite driver. An older Node.js here does not.
   const command = isBuiltin('node:sqlite') ? install : install.replace(' pg ', ' libsql pg ');
   run('sh', ['-c', `npm_config_prefer_offline=true ${command}`], join(image, 'app'));
-  assert.equal(instruction(/^USER (.+)$/m), 'node', 'the image runs as the user with id 1000');
+  assert.equal(instruction(/^USER (.+)$/m), '1000:1000', 'runAsNonRoot of Kubernetes refuses a name');
 
   const script = [
     `mount --bind '${image}' '${image}'`,
