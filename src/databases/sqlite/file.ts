@@ -7,7 +7,7 @@ import { FileWorker, type Remote } from './remote.js';
 import type { FilePart } from './worker.js';
 
 /**
- * A database file. Two workers host the same objects on it: one for reads, one for writes, so that
+ * A database file. Two workers run the same objects on it: one for reads, one for writes, so that
  * a read never waits for an fsync, and this thread never waits for the disk. Every failure is a
  * {@link SqliteFileError}. If the disk hangs, a call fails after about three seconds, and later calls
  * fail immediately until the disk responds again.
@@ -27,7 +27,7 @@ export interface SqliteFile<Parts> {
 }
 
 /**
- * Opens a file and creates it if missing. `worker` is the module of the workers that host `Parts`.
+ * Opens a file and creates it if missing. `worker` is the module of the workers that run `Parts`.
  * Throws a {@link SqliteFileError} if the file cannot be opened or prepared.
  */
 export function openSqliteFile<Parts>(worker: URL, file: string, schemas: Schemas): SqliteFile<Parts> {

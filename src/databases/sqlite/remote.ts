@@ -5,7 +5,7 @@ import { failureOf, lateError, SqliteFileError } from './failure.js';
 import { type FileWorkerData, operationOf, type WorkerAnswer, type WorkerCall } from './worker.js';
 
 /**
- * The objects that a worker hosts, as other threads call them. If a method returns a generator, each
+ * The objects that a worker runs, as other threads call them. If a method returns a generator, each
  * item is generated when it is requested.
  */
 export type Remote<Parts> = {
@@ -35,7 +35,7 @@ const RECORD_MS = 1;
 const CLOSE_MS = { starting: START_MS, running: 5_000, hanging: 0 } as const;
 
 /**
- * A worker that hosts `Parts` on a file. It starts with `start` or the first call, restarts if it
+ * A worker that runs `Parts` on a file. It starts with `start` or the first call, restarts if it
  * dies, and does not keep an idle process alive. If the disk hangs, only the worker hangs: the
  * waiting calls reject as `late`, and later calls reject immediately, and are not sent, until the
  * worker responds again.
@@ -53,7 +53,7 @@ export class FileWorker<Parts> {
   #onIdle = () => {};
   #lastFailure: SqliteFileError | undefined;
 
-  /** `url` is a module that calls `hostParts`. */
+  /** `url` is a module that calls `runParts`. */
   constructor(url: URL, data: FileWorkerData) {
     this.#url = url;
     this.#data = data;

@@ -36,7 +36,7 @@ export type WorkerAnswer = { readonly id: number } & (
   | { readonly failure: Pick<SqliteFileError, 'message' | 'kind'> }
 );
 
-/** The object that every worker hosts, in addition to its own. */
+/** The object that every worker runs, in addition to its own. */
 export interface FilePart {
   readonly file: {
     /** Checks that the file can be read or, in the worker that writes, be written. */
@@ -44,8 +44,8 @@ export interface FilePart {
   };
 }
 
-/** The database handles and the write queue of a worker, for the objects that it hosts. */
-export interface Host {
+/** The database handles and the write queue of a worker, for the objects that it runs. */
+export interface OpenFile {
   readonly database: SqliteDatabase;
   readonly queue: WriteQueue;
   openAnother(): SqliteDatabase;
@@ -56,11 +56,11 @@ export function operationOf({ isWriter }: FileWorkerData): FileOperation {
 }
 
 /**
- * Hosts objects that read or write a database file, for the thread that has started this worker.
+ * Runs objects that read or write a database file, for the thread that has started this worker.
  * The file must be prepared already. The first call opens it. The methods of the objects take and
  * return plain data, or promises of it, or a generator of it.
  */
-export function hostParts(createParts: (host: Host) => object): void {
+export function runParts(createParts: (file: OpenFile) => object): void {
   const data: FileWorkerData = workerData;
   const identities = new Map<string, string | undefined>([[data.file, data.identity]]);
   const carryOut = createAnswering(data, identities);
@@ -148,7 +148,7 @@ function createAnswering(data: FileWorkerData, identities: ReadonlyMap<string, s
 function open(
   { file, isWriter }: FileWorkerData,
   identities: Map<string, string | undefined>,
-  createParts: (host: Host) => object,
+  createParts: (file: OpenFile) => object,
 ): { readonly database: SqliteDatabase; readonly parts: object } {
   const database = openSqliteDatabase(file);
   try {

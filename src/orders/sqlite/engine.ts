@@ -3,7 +3,7 @@
  * entry of the package exports them.
  */
 export type { ImportedRecord, ImportOutcome } from '../store.js';
-export { createFileOrders, createOrderParts } from './hosted.js';
+export { createFileOrders, createOrderParts } from './file-store.js';
 export { importRecords } from './import.js';
 export { readRecords } from './list.js';
 export { createOrders } from './store.js';

@@ -1,5 +1,5 @@
 import { prepare, rollback, type SqliteDatabase } from '../../databases/sqlite/database.js';
-import type { Host } from '../../databases/sqlite/worker.js';
+import type { OpenFile } from '../../databases/sqlite/worker.js';
 import { INT64_MAX, INT64_MIN, type OrderId } from '../order.js';
 import type { OrderRecord } from '../record.js';
 import { ROW_AS_JSON, recordOf, SELECT_REVISION } from './table.js';
@@ -67,7 +67,7 @@ export interface ListReader {
  * handle. Handles are reused, because libsql keeps the file of a discarded handle open until its
  * statements are garbage-collected.
  */
-export function createListReader({ database, openAnother }: Host): ListReader {
+export function createListReader({ database, openAnother }: OpenFile): ListReader {
   const selectRevision = prepare(database, SELECT_REVISION);
   const unused: PageReader[] = [];
   return {

@@ -1,5 +1,5 @@
-import { hostParts } from '../../databases/sqlite/worker.js';
-import { createOrderParts } from './hosted.js';
+import { runParts } from '../../databases/sqlite/worker.js';
+import { createOrderParts } from './file-store.js';
 
 // The worker of openSqliteOrderStore.
-hostParts(createOrderParts);
+runParts(createOrderParts);

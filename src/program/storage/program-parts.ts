@@ -1,5 +1,5 @@
 import type { Schemas } from '../../databases/sqlite/migration.js';
-import type { Host } from '../../databases/sqlite/worker.js';
+import type { OpenFile } from '../../databases/sqlite/worker.js';
 import { createOrderParts, ORDERS_SCHEMA } from '../../orders/sqlite/engine.js';
 import { createQuotaTable } from './quota-table.js';
 import { createKeyTable } from './sqlite-keys.js';
@@ -20,13 +20,13 @@ export const SCHEMAS: Schemas = { ...ORDERS_SCHEMA, ...PROGRAM_SCHEMA };
 export type ProgramParts = ReturnType<typeof createProgramParts>;
 
 /**
- * Creates the objects that a worker hosts over the tables of the program. All their writes share
+ * Creates the objects that a worker runs over the tables of the program. All their writes share
  * commits.
  */
-export function createProgramParts(host: Host) {
+export function createProgramParts(file: OpenFile) {
   return {
-    ...createOrderParts(host),
-    keys: createKeyTable(host.database, host.queue),
-    quotas: createQuotaTable(host.database, host.queue),
+    ...createOrderParts(file),
+    keys: createKeyTable(file.database, file.queue),
+    quotas: createQuotaTable(file.database, file.queue),
   };
 }

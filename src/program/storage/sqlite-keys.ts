@@ -4,7 +4,7 @@ import type { KeyPlan } from '../keys/key-plan.js';
 import { type KeyRecord, readKeyRecord } from '../keys/key-record.js';
 import type { KeyChange, KeyReads, KeyWrites } from '../keys/key-ring.js';
 
-/** The table of keys in a SQLite database. A worker thread can host it for another thread. */
+/** The table of keys in a SQLite database. A worker thread can run it for another thread. */
 export type KeyTable = KeyReads & KeyWrites;
 
 /** Creates a {@link KeyTable} on a database that already has the tables. */

@@ -1,4 +1,4 @@
-import { hostParts } from '../../databases/sqlite/worker.js';
+import { runParts } from '../../databases/sqlite/worker.js';
 import { createProgramParts } from './program-parts.js';
 
-hostParts(createProgramParts);
+runParts(createProgramParts);

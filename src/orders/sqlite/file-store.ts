@@ -1,6 +1,6 @@
 import { isLate } from '../../databases/sqlite/failure.js';
 import { openSqliteFile, type SqliteFile } from '../../databases/sqlite/file.js';
-import type { Host } from '../../databases/sqlite/worker.js';
+import type { OpenFile } from '../../databases/sqlite/worker.js';
 import { createNewestList } from '../newest-list.js';
 import { toOrderRecords } from '../record.js';
 import { isReplacing, type SharedOrderStore } from '../store.js';
@@ -23,15 +23,15 @@ export interface SqliteFileOrderStore extends SharedOrderStore {
   close(): Promise<void>;
 }
 
-/** The objects of an order store that a worker hosts. */
+/** The objects of an order store that a worker runs. */
 export interface OrderParts {
   readonly orders: Pick<SqliteOrderStore, 'cancel' | 'ship' | 'put' | 'get'>;
   readonly list: ListReader;
 }
 
 /** Creates, in a worker, the objects that {@link createFileOrders} calls. */
-export function createOrderParts(host: Host): OrderParts {
-  return { orders: createOrders(host.database, host.queue), list: createListReader(host) };
+export function createOrderParts(file: OpenFile): OrderParts {
+  return { orders: createOrders(file.database, file.queue), list: createListReader(file) };
 }
 
 /**
@@ -48,7 +48,7 @@ export function openSqliteOrderStore(file: string): SqliteFileOrderStore {
   return createFileOrders(openSqliteFile<OrderParts>(new URL('./worker.js', import.meta.url), file, ORDERS_SCHEMA));
 }
 
-/** Creates an order store over a file whose workers host {@link OrderParts}. */
+/** Creates an order store over a file whose workers run {@link OrderParts}. */
 export function createFileOrders(file: SqliteFile<OrderParts>): SqliteFileOrderStore {
   const { cancel, ship } = file.writer.orders;
   const { list, noteChange } = createNewestList({
