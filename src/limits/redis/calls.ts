@@ -102,11 +102,13 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
   function decide(mode: 'take' | 'peek', key: string, plan: Plan, cost: number): Promise<ServerDecision> {
     const instant = instantNow();
     const sentMs = Date.now();
-    return runScript(mode, key, cost, parametersOf(plan), instant).then((reply) => {
-      const { decision, banEndMs } = serverDecisionOf({ key, plan, cost }, reply, instant?.utcOffsetMs ?? 0);
-      const utcOffsetMs = instant?.utcOffsetMs ?? serverOffsetMs(decision.nowMs, sentMs);
-      return { decision: { ...decision, utcOffsetMs }, banEndMs };
-    });
+    return runScript(mode, key, cost, parametersOf(plan), instant).then((reply) =>
+      serverDecisionOf(
+        { key, plan, cost },
+        reply,
+        (serverMs) => instant?.utcOffsetMs ?? serverOffsetMs(serverMs, sentMs),
+      ),
+    );
   }
 
   return {
@@ -131,12 +133,12 @@ function isUnknownScript(error: unknown): boolean {
 
 /**
  * Reads the script's reply, a list of integers that script.ts describes. Redis clients return them
- * as numbers, bigints or strings.
+ * as numbers, bigints or strings. `offsetAt` returns the offset from the server's time to Unix time.
  */
 function serverDecisionOf(
   request: Pick<Decision, 'key' | 'plan' | 'cost'>,
   reply: unknown,
-  utcOffsetMs: number,
+  offsetAt: (serverMs: number) => number,
 ): ServerDecision {
   const { policies } = request.plan;
   const numbers = Array.isArray(reply) ? reply.map(Number) : [];
@@ -151,5 +153,6 @@ function serverDecisionOf(
     return { policy, bucket, refuses: !passes && !holds(bucket, policy, request.cost) };
   });
   const banEndMs = passes ? 0 : banEnd;
-  return { decision: decisionOf(request, windows, passes, banEndMs, { nowMs, utcOffsetMs }), banEndMs };
+  const instant = { nowMs, utcOffsetMs: offsetAt(nowMs) };
+  return { decision: decisionOf(request, windows, passes, banEndMs, instant), banEndMs };
 }
