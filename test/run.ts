@@ -88,7 +88,7 @@ function remainder(tests: readonly Skipped[]): string {
   if (left > 0) {
     sentences.push(
       `Not run: ${left} files of slow tests (.proof.ts), which need redis-server, ` +
-        'PostgreSQL, strace, Chromium and the packages of test/hosts, test/openapi-tools, test/runner-tools and test/next-tools. ' +
+        'PostgreSQL, strace, Chromium and the packages of test/hosts and of the test/*-tools folders. ' +
         'npm run test:proofs runs those whose tools are installed. Only a fifth of the random inputs and of the rows of some tables was ' +
         'tested, and coverage was not measured. To run everything: npm run test:all',
     );

@@ -1,9 +1,7 @@
 import { closeSync, existsSync, openSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { messageOf } from '../../message-of.js';
 import type { SqliteDatabase } from './database.js';
 import { cannotOpen } from './failure.js';
-
-const require = createRequire(import.meta.url);
 
 /**
  * Opens a SQLite file with node:sqlite (Node ≥ 22.13), otherwise with an installed libsql. If
@@ -36,15 +34,19 @@ export function withDatabase<T>(file: string, work: (database: SqliteDatabase) =
 
 /** Returns the class of a handle of node:sqlite, otherwise of an installed libsql. */
 export function loadDriver(): new (file: string) => SqliteDatabase {
+  const builtIn = process.getBuiltinModule('node:sqlite');
+  if (builtIn !== undefined) return builtIn.DatabaseSync;
   try {
-    return require('node:sqlite').DatabaseSync;
-  } catch {}
-  try {
-    return require('libsql');
-  } catch {}
-  throw new Error(
-    'no SQLite driver found; run "npm install libsql", or use Node 22.13 or newer, which has one built in',
-  );
+    // Bundlers follow an imported `createRequire` to the binary. In their CommonJS, modules have no URL.
+    const { createRequire } = process.getBuiltinModule('node:module');
+    return createRequire(import.meta.url ?? `${process.cwd()}/`)('libsql');
+  } catch (error) {
+    const [reason] = messageOf(error).split('\n');
+    throw new Error(
+      `no SQLite driver can be loaded (${reason}); run "npm install libsql", or use Node 22.13 or newer, which has one built in`,
+      { cause: error },
+    );
+  }
 }
 
 /**

@@ -77,8 +77,8 @@ export function damageError(file: string, problem: string): SqliteFileError {
   return new SqliteFileError(sentence('damaged', problem, file, 'read'), 'damaged');
 }
 
-export function lateError(file: string, operation: FileOperation): SqliteFileError {
-  return new SqliteFileError(`cannot ${operation} ${file}: its disk has not responded in time; check the disk`, 'late');
+export function lateError(file: string, operation: FileOperation, cause: string): SqliteFileError {
+  return new SqliteFileError(`cannot ${operation} ${file}: ${cause}`, 'late');
 }
 
 function sentence(kind: FailureKind, text: string, file: string, operation: FileOperation): string {

@@ -1,9 +1,9 @@
-import { createPrivately, withDatabase } from './driver.js';
+import { createPrivately, loadDriver, withDatabase } from './driver.js';
 import { prepareFile } from './durability.js';
 import { failureOf } from './failure.js';
 import { identityOf } from './identity.js';
 import type { Schemas } from './migration.js';
-import { FileWorker, type Remote } from './remote.js';
+import { FileWorker, type Remote, type StartThread } from './remote.js';
 import type { FilePart } from './worker.js';
 
 /**
@@ -27,17 +27,18 @@ export interface SqliteFile<Parts> {
 }
 
 /**
- * Opens a file and creates it if missing. `worker` is the module of the workers that run `Parts`.
- * Throws a {@link SqliteFileError} if the file cannot be opened or prepared.
+ * Opens a file and creates it if missing. `startThread` starts a worker that runs `Parts`. Throws a
+ * {@link SqliteFileError} if the file cannot be opened or prepared.
  */
-export function openSqliteFile<Parts>(worker: URL, file: string, schemas: Schemas): SqliteFile<Parts> {
+export function openSqliteFile<Parts>(startThread: StartThread, file: string, schemas: Schemas): SqliteFile<Parts> {
+  loadDriver();
   createPrivately(file);
   const identity = identityOf(file) ?? '';
-  const reader = new FileWorker<Parts & FilePart>(worker, { file, identity, isWriter: false });
-  const writer = new FileWorker<Parts & FilePart>(worker, { file, identity, isWriter: true });
-  // The thread starts while this one prepares the file.
-  reader.start();
+  const reader = new FileWorker<Parts & FilePart>(startThread, { file, identity, isWriter: false });
+  const writer = new FileWorker<Parts & FilePart>(startThread, { file, identity, isWriter: true });
   try {
+    // The thread starts while this one prepares the file.
+    reader.start();
     withDatabase(file, (database) => prepareFile(database, schemas));
   } catch (error) {
     reader.close().catch(() => {});

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { type MessagePort, Worker } from 'node:worker_threads';
+import type { MessagePort, Worker, WorkerOptions } from 'node:worker_threads';
+import { ifBundled } from '../../bundled.js';
 import { messageOf } from '../../message-of.js';
 import { failureOf, lateError, SqliteFileError } from './failure.js';
 import { type FileWorkerData, operationOf, type WorkerAnswer, type WorkerCall } from './worker.js';
@@ -15,6 +16,9 @@ export type Remote<Parts> = {
       : never;
   };
 };
+
+/** Starts a thread whose module calls `runParts`. */
+export type StartThread = (options: WorkerOptions) => Worker;
 
 interface WaitingCall {
   readonly patienceMs: number;
@@ -32,7 +36,17 @@ const PATIENCE_MS = 3_000;
 /** How much longer a call may take for each record that it stores. */
 const RECORD_MS = 1;
 /** How long closing may take. The last process to close a file first copies the log into it. */
-const CLOSE_MS = { starting: START_MS, running: 5_000, hanging: 0 } as const;
+const CLOSE_MS = { starting: START_MS, running: 5_000 } as const;
+
+/**
+ * The options of a worker. Flags of the host would start its tracer in each worker too, and Deno
+ * knows none of ours. A host that resolves packages by Plug'n'Play needs its own.
+ */
+const OPTIONS: WorkerOptions =
+  process.versions['pnp'] === undefined
+    ? // Each worker would print its own warning that node:sqlite is experimental.
+      { execArgv: [], env: { ...process.env, NODE_NO_WARNINGS: '1' } }
+    : {};
 
 /**
  * A worker that runs `Parts` on a file. It starts with `start` or the first call, restarts if it
@@ -41,21 +55,22 @@ const CLOSE_MS = { starting: START_MS, running: 5_000, hanging: 0 } as const;
  * worker responds again.
  */
 export class FileWorker<Parts> {
-  readonly #url: URL;
+  readonly #startThread: StartThread;
   readonly #data: FileWorkerData;
   readonly #waiting = new Map<number, WaitingCall>();
   #unsent: WorkerCall[] = [];
   #lastId = 0;
   #worker: Worker | undefined;
   #state: keyof typeof CLOSE_MS = 'starting';
+  /** Why calls fail at once, until the worker responds again. */
+  #hanging: SqliteFileError | undefined;
   #isClosed = false;
   #deadline: NodeJS.Timeout | undefined;
   #onIdle = () => {};
   #lastFailure: SqliteFileError | undefined;
 
-  /** `url` is a module that calls `runParts`. */
-  constructor(url: URL, data: FileWorkerData) {
-    this.#url = url;
+  constructor(startThread: StartThread, data: FileWorkerData) {
+    this.#startThread = startThread;
     this.#data = data;
   }
 
@@ -66,15 +81,17 @@ export class FileWorker<Parts> {
 
   start(): Worker {
     if (this.#worker !== undefined) return this.#worker;
-    // Each thread would print its own warning that node:sqlite is experimental.
-    const execArgv = ['--disable-warning=ExperimentalWarning'];
-    const worker = new Worker(this.#url, { workerData: this.#data, execArgv });
+    const worker = this.#startThread({ ...OPTIONS, workerData: this.#data });
     worker.unref();
     worker.on('message', (answers: readonly WorkerAnswer[]) => this.#receive(answers));
-    worker.on('error', (error) => this.#rejectAll(this.#failure(`its worker thread failed: ${messageOf(error)}`)));
+    worker.on('error', (error) => {
+      const isMissing = this.#state === 'starting' && String(Object(error).code).endsWith('MODULE_NOT_FOUND');
+      this.#rejectAll(this.#failure(`its worker thread failed: ${messageOf(error)}${isMissing ? ifBundled : ''}`));
+    });
     worker.on('exit', () => {
       this.#worker = undefined;
       this.#state = 'starting';
+      this.#hanging = undefined;
       this.#rejectAll(this.#failure('its worker thread ended'));
     });
     this.#worker = worker;
@@ -104,16 +121,17 @@ export class FileWorker<Parts> {
     worker.ref();
     worker.postMessage('close');
     try {
-      await once(worker, 'exit', { signal: AbortSignal.timeout(CLOSE_MS[this.#state]) });
+      const patienceMs = this.#hanging === undefined ? CLOSE_MS[this.#state] : 0;
+      await once(worker, 'exit', { signal: AbortSignal.timeout(patienceMs) });
     } catch {
       worker.unref();
-      throw this.#late();
+      throw this.#hanging ?? this.#late();
     }
   }
 
   #ask(patienceMs: number, send: (id: number) => void): Promise<unknown> {
     if (this.#isClosed) return Promise.reject(this.#failure('it is closed already'));
-    if (this.#state === 'hanging') return Promise.reject(this.#late());
+    if (this.#hanging !== undefined) return Promise.reject(this.#hanging);
     return new Promise((resolve, reject) => {
       const id = ++this.#lastId;
       this.#waiting.set(id, { patienceMs, resolve, reject });
@@ -138,6 +156,7 @@ export class FileWorker<Parts> {
   /** The first message of a worker has no answers: it says that the worker runs. */
   #receive(answers: readonly WorkerAnswer[]): void {
     this.#state = 'running';
+    this.#hanging = undefined;
     if (answers.length > 0) this.#note(undefined);
     for (const answer of answers) this.#settle(answer);
     this.#watchFirst();
@@ -204,12 +223,16 @@ export class FileWorker<Parts> {
 
   #rejectLate(id: number): void {
     if (!this.#waiting.has(id)) return;
-    this.#state = 'hanging';
-    this.#rejectAll(this.#late());
+    this.#hanging = this.#late();
+    this.#rejectAll(this.#hanging);
   }
 
   #late(): SqliteFileError {
-    return lateError(this.#data.file, operationOf(this.#data));
+    const hasStarted = this.#state === 'running';
+    const cause = hasStarted
+      ? 'its disk has not responded in time; check the disk'
+      : `its thread does not start${ifBundled}`;
+    return lateError(this.#data.file, operationOf(this.#data), cause);
   }
 
   #failure(reason: string): SqliteFileError {

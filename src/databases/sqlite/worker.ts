@@ -88,7 +88,8 @@ export function runParts(createParts: (file: OpenFile) => object): void {
   parentPort?.on('message', (message: readonly WorkerCall[] | 'close') => {
     if (message !== 'close') return receive(message);
     opened?.database.close();
-    parentPort?.close();
+    // Ends this thread only. The ports of Deno have no `close`.
+    process.exit();
   });
   // Before the first message, with which the deadlines for the disk begin.
   loadDriver();

@@ -1,5 +1,10 @@
+// webpack recognises only this name of the module.
+// biome-ignore lint/style/useNodejsImportProtocol: see above
+import { Worker } from 'worker_threads';
+import { ifBundled } from '../../bundled.js';
 import { isLate } from '../../databases/sqlite/failure.js';
 import { openSqliteFile, type SqliteFile } from '../../databases/sqlite/file.js';
+import type { StartThread } from '../../databases/sqlite/remote.js';
 import type { OpenFile } from '../../databases/sqlite/worker.js';
 import { createNewestList } from '../newest-list.js';
 import { toOrderRecords } from '../record.js';
@@ -45,8 +50,17 @@ export function openSqliteOrderStore(file: string): SqliteFileOrderStore {
   if (typeof file !== 'string' || file === ':memory:' || file === '') {
     throw new TypeError('file: expected the name of a file; for a store in memory, use createMemoryOrderStore');
   }
-  return createFileOrders(openSqliteFile<OrderParts>(new URL('./worker.js', import.meta.url), file, ORDERS_SCHEMA));
+  return createFileOrders(openSqliteFile<OrderParts>(startThread, file, ORDERS_SCHEMA));
 }
+
+const startThread: StartThread = (options) => {
+  // webpack bundles the module of a thread that is started by exactly these words.
+  try {
+    return new Worker(new URL('./order-store-worker.js', import.meta.url), options);
+  } catch (error) {
+    throw new Error(`its thread cannot be started${ifBundled}`, { cause: error });
+  }
+};
 
 /** Creates an order store over a file whose workers run {@link OrderParts}. */
 export function createFileOrders(file: SqliteFile<OrderParts>): SqliteFileOrderStore {

@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
+import { loadDriver } from '../../databases/sqlite/driver.js';
 import { failureOf } from '../../databases/sqlite/failure.js';
 import { checkNames } from '../../databases/sqlite/identity.js';
 import { type CommandResult, done, failed, Misuse } from '../command-result.js';
@@ -46,6 +47,8 @@ async function withFile(invocation: Invocation, work: (file: string) => CommandR
   const { db: file, databaseUrl } = readStorageSettings(invocation);
   if (databaseUrl !== undefined) throw new Misuse(NO_FILE);
   try {
+    // Before a file is created.
+    loadDriver();
     checkNames(file);
     return work(file);
   } catch (error) {

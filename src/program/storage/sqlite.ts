@@ -1,11 +1,13 @@
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { openSqliteDatabase } from '../../databases/sqlite/driver.js';
+import { Worker } from 'node:worker_threads';
+import { loadDriver, openSqliteDatabase } from '../../databases/sqlite/driver.js';
 import { prepareFile } from '../../databases/sqlite/durability.js';
 import { failureOf, isLate } from '../../databases/sqlite/failure.js';
 import { openSqliteFile } from '../../databases/sqlite/file.js';
 import { createWriteQueue } from '../../databases/sqlite/group-commit.js';
 import { checkNames } from '../../databases/sqlite/identity.js';
+import type { StartThread } from '../../databases/sqlite/remote.js';
 import { createFileOrders, createOrders, importRecords, readRecords } from '../../orders/sqlite/engine.js';
 import { createKeyRing } from '../keys/key-ring.js';
 import { createFile } from './created-file.js';
@@ -74,6 +76,8 @@ function openOrCreate<Opened extends ServerStorage>(
   let unlock = () => {};
   let created: CreatedStorage | undefined;
   try {
+    // Before a file is created.
+    loadDriver();
     checkNames(file);
     unlock = lock();
     created = file === IN_MEMORY ? { remove() {} } : createFile(file);
@@ -108,7 +112,8 @@ function openHere(file: string): SqliteStorage {
 }
 
 function openInWorkers(name: string, unlock: () => void): ServerStorage {
-  const file = openSqliteFile<ProgramParts>(new URL('./worker.js', import.meta.url), name, SCHEMAS);
+  const startThread: StartThread = (options) => new Worker(new URL('./worker.js', import.meta.url), options);
+  const file = openSqliteFile<ProgramParts>(startThread, name, SCHEMAS);
   // The worker opens the file while the server is being loaded.
   file.probe().catch(() => {});
   return {

@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { ifBundled } from '../../bundled.js';
 import { fixedPath, type OpenPath } from '../../http/index.js';
 import type { OpenApiOptions } from '../../http/openapi/index.js';
 
@@ -15,14 +16,14 @@ const CONTENT_SECURITY_POLICY = [
   "require-trusted-types-for 'script'",
 ].join('; ');
 
-const dist = new URL('../../', import.meta.url);
-
 /**
  * Returns the OpenAPI document, the page and its assets, each under its URL path. The scripts keep
  * their folders below `/docs/`, because they import each other by relative paths.
  */
 export function docsPaths(options: OpenApiOptions): Readonly<Record<string, OpenPath>> {
-  const browser = readdirSync(new URL('server/docs/browser/', dist)).map((name) => `server/docs/browser/${name}`);
+  const { dist, names } = findFiles();
+  const asset = (type: string, path: string) => docsPath(type, () => readFile(new URL(path, dist), 'utf8'));
+  const browser = names.map((name) => `server/docs/browser/${name}`);
   // Every module of orders/ that a browser script imports, also indirectly.
   const modules = ['exact-json', 'json', 'record', 'fields', 'order', 'date-time'].map((name) => `orders/${name}.js`);
   const scripts = [...modules, 'server/docs/highlight.js', ...browser];
@@ -45,8 +46,16 @@ export function docsPaths(options: OpenApiOptions): Readonly<Record<string, Open
   };
 }
 
-function asset(type: string, path: string): OpenPath {
-  return docsPath(type, () => readFile(new URL(path, dist), 'utf8'));
+/** Finds the folder of the built package, and the names of the scripts of the page. */
+function findFiles(): { readonly dist: URL; readonly names: readonly string[] } {
+  try {
+    // Not in one expression, which bundlers would take for a file.
+    const { url } = import.meta;
+    const dist = new URL('../../', url);
+    return { dist, names: readdirSync(new URL('server/docs/browser/', dist)) };
+  } catch (error) {
+    throw new Error(`the files of the documentation page are missing${ifBundled}`, { cause: error });
+  }
 }
 
 function docsPath(type: string, content: () => Promise<string>): OpenPath {

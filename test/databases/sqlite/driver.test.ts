@@ -1,14 +1,18 @@
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
 import Module from 'node:module';
 import { type TestContext, test } from 'node:test';
-import { openSqliteDatabase } from 'store-orders/sqlite';
+import { openSqliteDatabase, openSqliteOrderStore } from 'store-orders/sqlite';
 import { temporaryFile } from '../../support/temporary-file.js';
 
-/** Makes `require` return these modules, and throw for every other name. */
+/** Makes only these modules available. */
 function installOnly(t: TestContext, modules: Readonly<Record<string, unknown>>): void {
+  const getBuiltinModule = process.getBuiltinModule.bind(process);
+  const without = (name: string) => (name === 'node:sqlite' ? modules[name] : getBuiltinModule(name));
+  t.mock.method(process, 'getBuiltinModule', without);
   t.mock.method(Module.prototype, 'require', (name: string) => {
     if (name in modules) return modules[name];
-    throw new Error(`Cannot find module ${name}`);
+    throw new Error('musl.so.1: cannot open shared object file\nRequire stack: ...');
   });
 }
 
@@ -23,11 +27,13 @@ test("Node's own driver is preferred to libsql", (t) => {
   assert.ok(openSqliteDatabase(temporaryFile()) instanceof Libsql);
 });
 
-test('without a driver, the error names what to install', (t) => {
+test('without a driver, the error says why libsql cannot be loaded and what to install, and no file is created', (t) => {
   installOnly(t, {});
-  assert.throws(() => openSqliteDatabase(temporaryFile()), {
-    message: 'no SQLite driver found; run "npm install libsql", or use Node 22.13 or newer, which has one built in',
-  });
+  const message =
+    'no SQLite driver can be loaded (musl.so.1: cannot open shared object file); run "npm install libsql", or use Node 22.13 or newer, which has one built in';
+  const file = temporaryFile();
+  for (const open of [openSqliteDatabase, openSqliteOrderStore]) assert.throws(() => open(file), { message });
+  assert.ok(!existsSync(file));
 });
 
 test('if a driver fails to open the file, its error is reported, and no other driver is tried', (t) => {

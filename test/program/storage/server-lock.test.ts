@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
-import fs, { mkdirSync, readdirSync, symlinkSync } from 'node:fs';
+import fs, { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { createFile } from '../../../dist/program/storage/created-file.js';
 import { lockForServer } from '../../../dist/program/storage/server-lock.js';
 import { openServerSqliteStorage, openSqliteStorage } from '../../../dist/program/storage/sqlite.js';
-import { temporaryFile } from '../../support/temporary-file.js';
+import { sampled } from '../../support/sampled.js';
+import { temporaryDirectory, temporaryFile } from '../../support/temporary-file.js';
 import { change } from '../support/change.js';
 import { commandsIn, programIn, startServer } from '../support/program.js';
 
@@ -115,6 +116,23 @@ test('neither a command nor a server leaves a file on a full disk', {
   for (const command of ['keys create --plan free', 'serve --port 0']) {
     assert.match(await failure(command), /^cannot open store-orders\.db: the disk /);
     assert.deepEqual(readdirSync(cwd), [], command);
+  }
+});
+
+test('without a SQLite driver, commands and servers say what to install, and leave no file', async () => {
+  const cwd = temporaryDirectory();
+  writeFileSync(join(cwd, 'copy'), '');
+  const without = `import Module from 'node:module';
+    const get = process.getBuiltinModule;
+    process.getBuiltinModule = (name) => name === 'node:sqlite' ? undefined : get(name);
+    Module.prototype.require = () => { throw new Error('no addons'); };`;
+  const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(without)}` };
+  for (const command of sampled(['keys create --plan free', 'serve', 'db restore copy', 'orders import -'])) {
+    assert.match(
+      await programIn({ cwd, env }).failure(command),
+      /^cannot (open|read) store-orders\.db: no SQLite driver can be loaded \(no addons\); run "npm install libsql", /,
+    );
+    assert.deepEqual(readdirSync(cwd), ['copy'], command);
   }
 });
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
 import { posix } from 'node:path';
 import { test } from 'node:test';
 import { SETTING_NAMES } from '../../../dist/program/settings/settings.js';
@@ -192,7 +193,7 @@ test('src/README.md names every package that src imports, and the folders that i
   for (const file of files.filter((path) => path.startsWith('src/') && path.endsWith('.ts'))) {
     const text = readFileSync(`${root}/${file}`, 'utf8');
     for (const [, name = ''] of text.matchAll(/(?:^import (?!type)[^;']*|\bimport\()'([^.'][^']*)'/gm)) {
-      if (!name.startsWith('node:')) imported.set(name, (imported.get(name) ?? new Set()).add(roomOf(file)));
+      if (!isBuiltin(name)) imported.set(name, (imported.get(name) ?? new Set()).add(roomOf(file)));
     }
   }
   const page = readFileSync(`${root}/src/README.md`, 'utf8');

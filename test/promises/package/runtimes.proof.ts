@@ -28,6 +28,14 @@ const AUDITS = `
   console.log('passed');
   process.exit();`;
 
+/** Cancels an order in a file, whose threads Deno starts and ends. */
+const FILE = `
+  import { openSqliteOrderStore } from 'store-orders/sqlite';
+  const store = openSqliteOrderStore('orders.db');
+  await store.put([{ id: 1 }]);
+  console.log(await store.cancel(1n));
+  await store.close();`;
+
 const RUNTIMES: Readonly<Record<string, readonly [command: string, ...parameters: string[]]>> = {
   'Node.js': [process.execPath],
   Bun: ['bun'],
@@ -41,6 +49,7 @@ before(() => {
   cwd = join(folder, 'project');
   createProject(cwd, 'module', packInto(folder));
   writeFileSync(join(cwd, 'audits.js'), AUDITS);
+  writeFileSync(join(cwd, 'file.js'), FILE);
 });
 
 for (const [name, [command, ...parameters]] of Object.entries(RUNTIMES)) {
@@ -55,6 +64,13 @@ for (const [name, [command, ...parameters]] of Object.entries(RUNTIMES)) {
   });
 
   if (name === 'Node.js') continue;
+  // Bun has neither node:sqlite nor a libsql that the project installs.
+  if (name === 'Deno') {
+    test('the store in a SQLite file works in Deno', { skip }, () => {
+      const { status, stdout, stderr } = run('file.js');
+      assert.deepEqual([status, stdout], [0, 'cancelled\n'], stderr);
+    });
+  }
   test(`in ${name}, the program says that it needs Node.js`, { skip }, () => {
     const program = 'node_modules/store-orders/dist/program/main.js';
     for (const words of [

@@ -15,6 +15,8 @@ const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 const KNOWN = [
   { name: 'node:sqlite', runsHere: major >= 24 || (major === 23 && minor >= 4) || (major === 22 && minor >= 13) },
   { name: 'libsql', runsHere: true },
+  // The lowest version of the range of package.json.
+  { name: 'libsql-lowest', runsHere: true },
   // On Node.js 20 this driver crashes the process after loading.
   { name: 'better-sqlite3', runsHere: major >= 22 },
   { name: '@photostructure/sqlite', runsHere: true },
@@ -37,7 +39,7 @@ export const missingDrivers: { readonly name: string; readonly remedy: string }[
 for (const { name } of KNOWN.filter(({ runsHere }) => runsHere)) {
   const Database = load(name);
   if (Database !== undefined) sqliteDrivers.push({ name, open: (file) => new Database(file) });
-  else missingDrivers.push({ name, remedy: `npm install ${name} in the folder that STORE_ORDERS_TEST_MODULES names` });
+  else missingDrivers.push({ name, remedy: 'npm run test:nodes installs it' });
 }
 
 function load(name: string): DatabaseClass | undefined {
