@@ -25,8 +25,8 @@ interface Caller<Outcome> {
 
 /** The most callers in a group, because all of them wait for its slowest order. */
 const MOST_TOGETHER = 128;
-/** The most orders of failed groups that are sent alone at a time, to leave connections free. */
-const MOST_ALONE = 4;
+/** The most parts of failed groups that are sent at a time, to leave connections free. */
+const MOST_PARTS = 4;
 /** A call whose order is locked for this long rejects. */
 const PATIENCE_MS = 5_000;
 /** The pause before a locked order is sent again. */
@@ -34,8 +34,8 @@ const PAUSE_MS = 50;
 
 /**
  * Creates a function that changes an order. Concurrent changes are sent as a group, in one round
- * trip and one commit. If the server rejects a whole group, each of its orders is sent alone, so
- * that one failure does not affect the others. A statement whose reply is lost is never sent again.
+ * trip and one commit. If the server rejects a whole group, each half of it is sent again, so that
+ * one failure does not affect the others. A statement whose reply is lost is never sent again.
  *
  * No statement waits for a locked row, because other calls need its connection. A locked order is
  * sent again after a pause, for up to 5 s.
@@ -44,11 +44,12 @@ export function createGroupedChange<Outcome extends string>(
   change: Change<Outcome>,
 ): (id: OrderId) => Promise<Outcome> {
   const group = createGrouping(MOST_TOGETHER, send);
-  const alone = createTurns(MOST_ALONE);
+  const parts = createTurns(MOST_PARTS);
+  const shared = currentContext();
 
   async function send(callers: readonly Caller<Outcome>[]): Promise<void> {
+    const ids = [...new Set(callers.map(({ id }) => id))].sort((a, b) => (a < b ? -1 : 1));
     try {
-      const ids = [...new Set(callers.map(({ id }) => id))].sort((a, b) => (a < b ? -1 : 1));
       const attemptOf = await change(ids);
       for (const caller of callers) {
         const attempt = attemptOf(caller.id);
@@ -57,20 +58,33 @@ export function createGroupedChange<Outcome extends string>(
         else caller.resolve(attempt);
       }
     } catch (error) {
-      const isAlone = callers.length === 1;
+      const isAlone = ids.length === 1;
+      if (!isAlone && isStatementError(error)) return sendHalves(callers, ids);
       for (const caller of callers) {
-        if (!isAlone && isStatementError(error)) caller.context.runInAsyncScope(sendAlone, undefined, caller);
         // A trigger waited too long for a lock. The order stays alone, as it would fail a group.
-        else if (isAlone && codeOf(error) === LOCK_TIMEOUT) sendLater(caller, sendAlone);
+        if (isAlone && codeOf(error) === LOCK_TIMEOUT) sendLater(caller, () => sendPart([caller]));
         else caller.reject(error);
       }
     }
   }
 
-  async function sendAlone(caller: Caller<Outcome>): Promise<void> {
-    if (!(await alone.take(caller.untilMs - performance.now()))) return caller.reject(tooLate(caller));
-    await send([caller]);
-    alone.end();
+  /** Calls for the same order stay together, so that their outcomes follow each other. */
+  function sendHalves(callers: readonly Caller<Outcome>[], ids: readonly OrderId[]): void {
+    const half = new Set(ids.slice(ids.length >> 1));
+    for (const isIn of [false, true]) {
+      const part = callers.filter(({ id }) => half.has(id) === isIn);
+      contextOf(part, shared).runInAsyncScope(sendPart, undefined, part);
+    }
+  }
+
+  async function sendPart(callers: readonly Caller<Outcome>[]): Promise<void> {
+    const untilMs = Math.min(...callers.map((caller) => caller.untilMs));
+    if (await parts.take(untilMs - performance.now())) {
+      await send(callers);
+      parts.end();
+    } else {
+      for (const caller of callers) caller.reject(tooLate(caller));
+    }
   }
 
   function sendLater(caller: Caller<Outcome>, sendAgain: (caller: Caller<Outcome>) => unknown): void {
