@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { createServer } from 'node:net';
 import { test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import pg from 'pg';
 import { holdConnection } from '../../dist/databases/postgres/client.js';
+import { createPatientClient } from '../../dist/databases/postgres/patient-client.js';
 import { listenOnFreePort } from '../support/listen.js';
 
 /** PostgreSQL's messages AuthenticationOk, ReadyForQuery and ErrorResponse, in one packet. */
@@ -20,7 +22,7 @@ test('a connection that PostgreSQL ends in its first packet makes the next query
   const pool = new pg.Pool({ host: '127.0.0.1', port, user: 'postgres' });
   t.after(() => pool.end());
   const client = await holdConnection((taken) => void pool.connect(taken));
-  await new Promise(setImmediate);
+  await setImmediate();
   await assert.rejects(client.query({ text: 'BEGIN' }), /terminating connection due to administrator command/);
   client.release(true);
   assert.equal(pool.totalCount, 0, 'the next list gets another connection');
@@ -37,6 +39,54 @@ test('a pool whose connect returns a promise lends that connection, and the erro
   for (const connect of [() => Promise.reject(full), (taken: (error: unknown) => void) => void taken(full)]) {
     await assert.rejects(holdConnection(connect), full);
   }
+});
+
+test('an abandoned statement keeps its place until the server has ended it, as the server says itself', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const [sent, released]: [string[], unknown[]] = [[], []];
+  const replies: ((reply: { rows: [] }) => void)[] = [];
+  const answers: (boolean | Error)[] = [true, new Error('the server does not respond'), true, false];
+  const client = createPatientClient(
+    async () => ({
+      query({ text }) {
+        sent.push(text);
+        return new Promise((resolve) => replies.push(resolve));
+      },
+      release: (destroy) => void released.push(destroy),
+    }),
+    {
+      most: 2,
+      replyMs: 6_000,
+      hasLongStatement() {
+        const answer = answers.shift() ?? false;
+        return answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer);
+      },
+    },
+  );
+  const [first, second] = ['a', 'b'].map((text) => client.query({ text }));
+  const third = client.query({ text: 'c' });
+  await setImmediate();
+  assert.deepEqual(sent, ['a', 'b']);
+  const late = [first, second].map((each) => assert.rejects(async () => each, /has not replied within 6 s/));
+  const full = assert.rejects(third, /has not ended 2 earlier statements/);
+  t.mock.timers.tick(6_000);
+  await Promise.all([...late, full]);
+  replies[0]?.({ rows: [] });
+  await setImmediate();
+  assert.deepEqual(released, [false], 'its reply came');
+  const waiting = [client.query({ text: 'd' }), client.query({ text: 'e' })];
+  for (const left of [3, 2, 1, 0]) {
+    t.mock.timers.tick(1_000);
+    await setImmediate();
+    assert.equal(answers.length, left);
+    assert.deepEqual(released, left === 0 ? [false, true] : [false]);
+  }
+  assert.deepEqual(sent, ['a', 'b', 'd', 'e']);
+  for (const reply of replies) reply({ rows: [] });
+  await Promise.all(waiting);
+  t.mock.timers.tick(1_000);
+  await setImmediate();
+  assert.deepEqual(released, [false, true, false, false]);
 });
 
 function message(type: string, content: string): Buffer {

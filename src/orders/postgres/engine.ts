@@ -6,3 +6,4 @@ export { importRecords } from './import.js';
 export { readRecords } from './list.js';
 export { ORDERS_SCHEMA } from './own-table.js';
 export { restoreRevision } from './revision.js';
+export { createOwnStore } from './store.js';

@@ -1,5 +1,10 @@
 import { checkMethods } from '../../check.js';
-import { nameStatement, type PostgresPool, withUnnamedFallback } from '../../databases/postgres/client.js';
+import {
+  nameStatement,
+  type PostgresClient,
+  type PostgresPool,
+  withUnnamedFallback,
+} from '../../databases/postgres/client.js';
 import { migrateTables } from '../../databases/postgres/migration.js';
 import { cancelOutcome, shipOutcome } from '../cancellation.js';
 import { parseJson } from '../json.js';
@@ -47,15 +52,19 @@ export interface PostgresOrderStore extends SharedOrderStore {
  */
 export function createPostgresOrderStore(pool: PostgresPool): PostgresOrderStore {
   checkMethods('pool', pool, ['query']);
-  const database = withUnnamedFallback(pool);
+  return createOwnStore(withUnnamedFallback(pool));
+}
+
+/** Creates the store whose cancels and shipments are sent to `changes`. */
+export function createOwnStore(database: PostgresPool, changes: PostgresClient = database): PostgresOrderStore {
   const { list, noteChange } = createTableList(database, OWN_TABLE, warnOfLostRevision());
   const selectOne = nameStatement(
     `SELECT ${OWN_TABLE.json} AS json, status FROM store_orders AS o WHERE id = $1::text::int8`,
   );
   return {
     list,
-    cancel: createTransition(database, OWN_TABLE, 'cancelled', cancelOutcome),
-    ship: createTransition(database, OWN_TABLE, 'shipped', shipOutcome),
+    cancel: createTransition(changes, OWN_TABLE, 'cancelled', cancelOutcome),
+    ship: createTransition(changes, OWN_TABLE, 'shipped', shipOutcome),
     async migrate() {
       await migrateTables(database, ORDERS_SCHEMA, { creates: true, upgrades: true });
       await restoreRevision(database);

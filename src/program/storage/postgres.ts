@@ -1,9 +1,15 @@
 import type { Client, ClientConfig, Pool } from 'pg';
 import { codeOf, type PostgresPool, withUnnamedFallback } from '../../databases/postgres/client.js';
 import { migrateTables } from '../../databases/postgres/migration.js';
+import { createPatientClient, type PatienceOptions } from '../../databases/postgres/patient-client.js';
 import { messageOf } from '../../message-of.js';
-import { importRecords, ORDERS_SCHEMA, readRecords, restoreRevision } from '../../orders/postgres/engine.js';
-import { createPostgresOrderStore } from '../../orders/postgres/index.js';
+import {
+  createOwnStore,
+  importRecords,
+  ORDERS_SCHEMA,
+  readRecords,
+  restoreRevision,
+} from '../../orders/postgres/engine.js';
 import { ifInstalled } from '../installed.js';
 import { createPostgresKeyRing, KEYS_SCHEMA } from './postgres-keys.js';
 import type { OpenAttempt, Storage } from './storage.js';
@@ -16,6 +22,8 @@ export interface PostgresStorageOptions {
 }
 
 const CONNECTIONS = 12;
+/** The most of them that cancels hold, so that lists and keys go on while no commit ends. */
+const MOST_CANCELS = 4;
 const CONNECT_MS = 2_000;
 const STATEMENT_MS = 5_000;
 /** Longer than the limit of PostgreSQL itself, whose error has more details. */
@@ -27,6 +35,14 @@ const PROTOCOL_VIOLATION = '08P01';
 /** Looks up an order and a key that do not exist, because a list would read every order. */
 const SELECT_STATE = `SELECT current_setting('transaction_read_only') AS is_read_only,
   EXISTS (SELECT FROM store_orders WHERE id = 0), EXISTS (SELECT FROM store_orders_keys WHERE id = '')`;
+
+/**
+ * Selects what the server runs for the program for longer than any sound statement takes. Statements
+ * that a client abandoned are at least 6 s old, by a clock that may have begun earlier.
+ */
+const SELECT_LONG = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND usename = current_user
+  AND application_name = current_setting('application_name') AND state = 'active'
+  AND query_start < now() - interval '3 s'`;
 
 type Driver = Pick<typeof import('pg'), 'Client' | 'Pool'>;
 
@@ -55,7 +71,9 @@ export async function openPostgresStorage(
       if (create) await restoreRevision(pool);
     });
     const limits = isServer ? await limitStatements(driver, config, name) : {};
-    return { ok: true, storage: storageOf(openPool(driver, { ...config, ...limits }), name) };
+    const pool = openPool(driver, { ...config, ...limits });
+    const hasLongStatement = () => asksLongStatement(new driver.Client({ ...config, query_timeout: CONNECT_MS }));
+    return { ok: true, storage: storageOf(pool, name, isServer ? hasLongStatement : undefined) };
   } catch (error) {
     return { ok: false, message: `cannot open the database ${name}: ${messageOf(error)}` };
   }
@@ -107,10 +125,21 @@ function openPool(driver: Driver, config: ClientConfig): Pool {
   return pool;
 }
 
-function storageOf(pool: Pool, name: string): Storage {
+async function asksLongStatement(client: Client): Promise<boolean> {
+  let hasLong = true;
+  await whileConnected(client, async (pool) => {
+    hasLong = (await pool.query({ text: SELECT_LONG })).rows.length > 0;
+  });
+  return hasLong;
+}
+
+/** Clients wait for a server's cancels, which `hasLongStatement` is passed for, only for some time. */
+function storageOf(pool: Pool, name: string, hasLongStatement?: PatienceOptions['hasLongStatement']): Storage {
   const connect: NonNullable<PostgresPool['connect']> = (callback) => void pool.connect(callback);
   const database = withUnnamedFallback({ query: (statement) => pool.query(statement), connect });
-  const orders = createPostgresOrderStore(database);
+  const cancels =
+    hasLongStatement && createPatientClient(connect, { most: MOST_CANCELS, replyMs: REPLY_MS, hasLongStatement });
+  const orders = createOwnStore(database, cancels && withUnnamedFallback(cancels));
   const keys = createPostgresKeyRing(database);
   return {
     name,
@@ -125,6 +154,9 @@ function storageOf(pool: Pool, name: string): Storage {
       return 'ok';
     },
 
-    close: () => pool.end(),
+    close() {
+      cancels?.abandon();
+      return pool.end();
+    },
   };
 }

@@ -17,7 +17,7 @@ const PORT = 6_432;
  * directory of the server, and is stopped when this process ends. Returns a function that returns
  * the URL of a database behind it.
  */
-export async function startPooler(engine: Engine): Promise<(database: string) => string> {
+export async function startPooler(engine: Engine, size = 4): Promise<(database: string) => string> {
   const directory = engine.connection.host;
   // pgbouncer refuses to run as root.
   const account = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
@@ -28,7 +28,7 @@ export async function startPooler(engine: Engine): Promise<(database: string) =>
 * = host=${directory} user=${engine.connection.user}
 [pgbouncer]
 pool_mode = transaction
-default_pool_size = 4
+default_pool_size = ${size}
 auth_type = any
 unix_socket_dir = ${directory}
 listen_port = ${PORT}

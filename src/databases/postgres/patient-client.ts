@@ -1,0 +1,97 @@
+import { holdConnection, type PostgresClient, type PostgresPool } from './client.js';
+import { createTurns } from './turns.js';
+
+/**
+ * Runs statements on connections that keep their place until the server has ended the statement,
+ * even if its caller no longer waits.
+ */
+export interface PatientClient extends PostgresClient {
+  /** Closes the connections of all statements, whatever the server does with them. */
+  abandon(): void;
+}
+
+export interface PatienceOptions {
+  /** The most statements that the server runs at a time. */
+  readonly most: number;
+  /** How long a caller waits for a place, and then for the reply. */
+  readonly replyMs: number;
+  /** Asks on a new connection whether the server runs any statement of this program for long. */
+  hasLongStatement(): Promise<boolean>;
+}
+
+/** A statement that the server has received. */
+interface Running {
+  isOverdue: boolean;
+  readonly end: (destroy: boolean) => void;
+}
+
+/** The pause before each question about overdue statements. */
+const ASK_MS = 1_000;
+/** Takes the place of the pool's own limit, which would close the connection. */
+const NO_LIMIT = { query_timeout: 2 ** 31 - 1 };
+
+/**
+ * Creates a client whose abandoned statements still count. A commit that waits for a lost replica
+ * goes on after its connection is closed, so each further one would hold another process of the
+ * server. The replica or an error ends it. After a failover, or if the network has lost the reply,
+ * nothing does. So while a statement is overdue, the server is asked once a second, and if no
+ * statement runs there, the connections are closed.
+ */
+export function createPatientClient(
+  connect: NonNullable<PostgresPool['connect']>,
+  { most, replyMs, hasLongStatement }: PatienceOptions,
+): PatientClient {
+  const places = createTurns(most);
+  const running = new Set<Running>();
+  let isAsking = false;
+
+  async function ask(): Promise<void> {
+    const overdue = [...running].filter(({ isOverdue }) => isOverdue);
+    isAsking = overdue.length > 0;
+    if (!isAsking) return;
+    // A server that cannot be asked may still run them.
+    const hasEnded = await hasLongStatement().then(
+      (isLong) => !isLong,
+      () => false,
+    );
+    if (hasEnded) for (const { end } of overdue) end(true);
+    setTimeout(ask, ASK_MS).unref();
+  }
+
+  return {
+    async query(statement) {
+      if (!(await places.take(replyMs))) throw new Error(`the database has not ended ${most} earlier statements`);
+      const client = await holdConnection(connect).catch((error) => {
+        places.end();
+        throw error;
+      });
+      return new Promise((resolve, reject) => {
+        const overdue = setTimeout(() => {
+          call.isOverdue = true;
+          if (!isAsking) setTimeout(ask, ASK_MS).unref();
+          isAsking = true;
+          reject(new Error(`the database has not replied within ${replyMs / 1_000} s; is a synchronous replica lost?`));
+        }, replyMs);
+        const call: Running = {
+          isOverdue: false,
+          end(destroy) {
+            if (!running.delete(call)) return;
+            clearTimeout(overdue);
+            client.release(destroy);
+            places.end();
+          },
+        };
+        running.add(call);
+        const patient = { ...statement, ...NO_LIMIT };
+        client
+          .query(patient)
+          .finally(() => call.end(false))
+          .then(resolve, reject);
+      });
+    },
+
+    abandon() {
+      for (const { end } of running) end(true);
+    },
+  };
+}
