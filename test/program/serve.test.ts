@@ -121,10 +121,7 @@ test('a server with unreadable saved quotas does not start, and keeps its databa
   const { cwd, failure } = programIn();
   await issueKey(cwd, 'free');
   change(join(cwd, 'store-orders.db'), "INSERT INTO quotas VALUES ('key_a', '{}')");
-  assert.match(
-    await failure('serve --port 0'),
-    /^the saved quotas of key_a are invalid: state.buckets: missing$/,
-  );
+  assert.match(await failure('serve --port 0'), /^the saved quotas of key_a are invalid: state.buckets: missing$/);
   assert.ok(readdirSync(cwd).includes('store-orders.db'));
 });
 

@@ -74,7 +74,10 @@ async function runInHost(args: readonly string[], { cwd, input = '' }: RunOption
 }
 
 function startHost(): ChildProcess {
-  const child = fork(new URL('./command-host.mjs', import.meta.url), { execArgv: ['--expose-gc'], serialization: 'advanced' });
+  const child = fork(new URL('./command-host.mjs', import.meta.url), {
+    execArgv: ['--expose-gc'],
+    serialization: 'advanced',
+  });
   process.once('beforeExit', () => {
     child.ref();
     child.disconnect();
