@@ -5,6 +5,7 @@ import { fetchHandler } from '../http/mounts/fetch.js';
 import { headOf } from '../http/mounts/fetch-conversion.js';
 import type { Reply } from '../http/reply.js';
 import type { RespondWithFault, TestFault } from './faults.js';
+import { asFetched } from './fetched.js';
 
 /** A test service that listens on a port. */
 export interface ListeningTestService {
@@ -32,7 +33,7 @@ export function createTransports(
   const handleSocket = nodeHandler(service);
   const withReply = (reply: Reply): OrderService => ({ ...service, respond: () => reply });
 
-  async function respond(request: Request): Promise<Response> {
+  async function fetched(request: Request): Promise<Response> {
     const { signal } = request;
     signal.throwIfAborted();
     const fault = nextFault();
@@ -55,7 +56,10 @@ export function createTransports(
   }
 
   return {
-    fetch: async (input, init) => respond(new Request(input, init)),
+    async fetch(input, init) {
+      const request = new Request(input, init);
+      return asFetched(request, await fetched(request));
+    },
 
     async listen() {
       const server = handleSocket.attach(

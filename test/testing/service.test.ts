@@ -6,6 +6,51 @@ import { createDateClock, createTestService } from 'store-orders/testing';
 
 const authorized = (apiKey: string) => ({ headers: { Authorization: `Bearer ${apiKey}` } });
 
+test('the fetch of a test service returns what the global fetch returns', async (t) => {
+  const orders = Array.from({ length: 1_000 }, (_, id) => ({ id }));
+  const service = createTestService({ orders, clock: createDateClock() });
+  const listening = await service.listen();
+  t.after(listening.close);
+  const seenBy = async (fetch: typeof globalThis.fetch, url: string, path: string, init: RequestInit) => {
+    const response = await fetch(url + path, init);
+    const { status, statusText, ok, redirected, bodyUsed, body } = response;
+    const copy = response.clone();
+    const names = ['content-type', 'content-encoding', 'etag', 'vary', 'content-length', 'www-authenticate'];
+    const urls = [response, copy, copy.clone()].map((each) => each.url.replace(url, ''));
+    const fields = names.map((name) => response.headers.get(name));
+    return [status, statusText, ok, redirected, bodyUsed, body === null, urls, fields, await response.text()];
+  };
+  const { headers } = authorized(service.apiKey);
+  for (const [path, init] of [
+    ['/store/orders', { headers: { ...headers, 'Accept-Encoding': 'identity' } }],
+    ['/store/orders', { headers: { ...headers, 'Accept-Encoding': 'gzip' } }],
+    ['/store/orders', { headers: { ...headers, 'Accept-Encoding': 'br' } }],
+    ['/store/orders?page=1#top', { headers: { ...headers, 'Accept-Encoding': 'identity' } }],
+    ['/store/orders', { headers: { ...headers, 'Accept-Encoding': 'gzip', 'If-None-Match': '*' } }],
+    ['/store/orders', { headers: { ...headers, 'Accept-Encoding': 'gzip' }, method: 'HEAD' }],
+    ['/store/orders', {}],
+    ['/store/orders/5000#x', { headers, method: 'DELETE' }],
+    ['/elsewhere#/store/orders', { headers }],
+  ] as const) {
+    const [ours, theirs] = await Promise.all([
+      seenBy(service.fetch, service.url, path, init),
+      seenBy(fetch, listening.url, path, init),
+    ]);
+    assert.deepEqual(ours, theirs, path);
+  }
+  const cancelled = await seenBy(service.fetch, service.url, '/store/orders/1', { headers, method: 'DELETE' });
+  assert.deepEqual(cancelled.slice(0, 3), [204, 'No Content', true]);
+  for (const [fetch, url] of [
+    [service.fetch, service.url],
+    [globalThis.fetch, listening.url],
+  ] as const) {
+    const aborting = new AbortController();
+    const response = await fetch(`${url}/store/orders`, { headers, signal: aborting.signal });
+    aborting.abort();
+    await assert.rejects(response.text(), { name: 'AbortError' });
+  }
+});
+
 test('the fetch of a test service accepts a string, a URL or a Request, as the global fetch does', async () => {
   const { url, fetch, apiKey } = createTestService({ orders: [{ id: 1 }], basePath: '/shop/v2' });
   assert.equal(url, 'http://orders.test/shop/v2');

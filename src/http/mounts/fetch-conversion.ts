@@ -1,8 +1,11 @@
-import { forEachField, type Reply } from '../reply.js';
+import { ReadableStream } from 'node:stream/web';
+import { forEachField, isPieces, type Reply } from '../reply.js';
 import type { RequestHead } from '../request.js';
 
 export function headOf(request: Request, ignoredField?: string): RequestHead {
-  const { method, url, headers } = request;
+  const { method, headers } = request;
+  // A fragment belongs to the client (RFC 9110 §4.2.5), but a Request keeps it.
+  const [url] = request.url.split('#', 1);
   return {
     method,
     url,
@@ -26,8 +29,7 @@ export function toResponse({ status, headers, body }: Reply): Response {
   });
   // Stops Cloudflare Workers from compressing a list that is already compressed.
   const workersOptions = fields.has('Content-Encoding') && { encodeBody: 'manual' };
-  const isWhole = body === undefined || typeof body === 'string' || body instanceof Uint8Array;
   // `new Response` throws for a 204 with a body, even an empty one.
-  const content = isWhole ? body : ReadableStream.from(body);
+  const content = isPieces(body) ? ReadableStream.from(body) : body;
   return new Response(content, { status, headers: fields, ...workersOptions });
 }
