@@ -1,6 +1,8 @@
+import { STATUS_CODES } from 'node:http';
+import { checkFields, checkWholeNumber } from '../check.js';
 import type { ClientAddress } from '../http/client-address.js';
 import type { OrderService } from '../http/index.js';
-import type { Reply } from '../http/reply.js';
+import { isPieces, type Reply } from '../http/reply.js';
 import type { RequestHead } from '../http/request.js';
 import type { OrderStore } from '../orders/index.js';
 
@@ -13,9 +15,34 @@ import type { OrderStore } from '../orders/index.js';
  * - `'response_lost'`: the connection fails after the request has been carried out.
  * - `'response_torn'`: as `'response_lost'`, but the client receives half of the body first. If the
  *   response has no body, the client receives nothing.
+ * - `502`: a proxy responds in HTML, because it cannot reach the service. Nothing is cancelled.
+ * - `504`: a proxy responds in HTML, because the service takes too long. The request has been carried
+ *   out.
+ * - `{ status, headers, body }`: the response of something before the service. Nothing is cancelled.
  * - `{ delayMs }`: a `setTimeout` delays the response by this many milliseconds.
  */
-export type TestFault = 500 | 503 | 'request_lost' | 'response_lost' | 'response_torn' | { readonly delayMs: number };
+export type TestFault =
+  | 500
+  | 502
+  | 503
+  | 504
+  | 'request_lost'
+  | 'response_lost'
+  | 'response_torn'
+  | { readonly delayMs: number }
+  | ForeignResponse;
+
+/** A response that does not come from the service, such as that of a firewall. */
+interface ForeignResponse {
+  /** From 200 to 599, known or not. */
+  readonly status: number;
+  /** The header fields. Default: none. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Default: none. */
+  readonly body?: string | undefined;
+}
+
+const NAMED_FAULTS: readonly unknown[] = [500, 502, 503, 504, 'request_lost', 'response_lost', 'response_torn'];
 
 /** A store that causes a 500, because it returns something that no store may return. */
 const WRONG_STORE: OrderStore = { list: () => JSON.parse('null'), cancel: () => JSON.parse('""') };
@@ -25,13 +52,35 @@ function failStore(): never {
   throw new Error('the test asked for this failure');
 }
 
-export function checkFault(fault: unknown): void {
+export function checkFault(fault: TestFault): void {
   if (typeof fault === 'object' && fault !== null && 'delayMs' in fault) {
     if (Number.isInteger(fault.delayMs) && Number(fault.delayMs) >= 0) return;
     throw new TypeError('fault: expected delayMs in whole milliseconds from 0 up');
   }
-  if ([500, 503, 'request_lost', 'response_lost', 'response_torn'].some((known) => known === fault)) return;
-  throw new TypeError("fault: expected 500, 503, 'request_lost', 'response_lost', 'response_torn' or { delayMs }");
+  if (typeof fault === 'object' && fault !== null && 'status' in fault) {
+    checkFields('fault', fault, ['headers', 'body'], ['status']);
+    checkWholeNumber('fault.status', fault.status, 200, 599);
+    return;
+  }
+  if (NAMED_FAULTS.includes(fault)) return;
+  throw new TypeError(
+    "fault: expected 500, 502, 503, 504, 'request_lost', 'response_lost', 'response_torn', { delayMs } or { status, headers, body }",
+  );
+}
+
+/** Returns the reply of something before the service, which knows no limits. */
+function foreignReply({ status, headers = {}, body }: ForeignResponse): Reply {
+  const content = body === undefined || status === 204 || status === 304 ? undefined : Buffer.from(body);
+  const length = content && ['Content-Length', `${content.length}`];
+  const fields = [...Object.entries(headers).flat(), ...(length ?? [])];
+  return { status, headers: fields, body: content, chargedTo: undefined, keyId: undefined, isAddressOverLimit: false };
+}
+
+/** Returns the page of a proxy. */
+function proxyReply(status: 502 | 504): Reply {
+  const title = `${status} ${STATUS_CODES[status]}`;
+  const body = `<html><head><title>${title}</title></head><body><h1>${title}</h1></body></html>`;
+  return foreignReply({ status, headers: { 'Content-Type': 'text/html' }, body });
 }
 
 /** The client that gets a faulty response, and the connection to it. */
@@ -61,10 +110,13 @@ export function createFaultResponder(
   return async (fault, request, { clientAddress, signal }) => {
     if (fault === 500 || fault === 503) return broken[fault]().respond(request, clientAddress);
     if (fault === 'request_lost') return undefined;
+    if (fault === 502) return proxyReply(fault);
+    if (typeof fault === 'object' && 'status' in fault) return foreignReply(fault);
     const pending = service.respond(request, clientAddress);
     // The delay begins at once, however long the service needs, so that fake timers can advance it.
     if (typeof fault === 'object') await delay(fault.delayMs, signal);
     const reply = await pending;
+    if (fault === 504) return proxyReply(fault);
     if (fault === 'response_lost') return undefined;
     if (fault !== 'response_torn') return reply;
     return reply.body === undefined ? undefined : { ...reply, body: tearInHalf(reply.body) };
@@ -74,8 +126,7 @@ export function createFaultResponder(
 /** Yields the first half of the body, then fails like a connection that breaks. */
 async function* tearInHalf(body: Exclude<Reply['body'], undefined>): AsyncGenerator<Buffer> {
   const pieces: Buffer[] = [];
-  const isStream = typeof body === 'object' && Symbol.asyncIterator in body;
-  for await (const piece of isStream ? body : [body]) pieces.push(Buffer.from(piece));
+  for await (const piece of isPieces(body) ? body : [body]) pieces.push(Buffer.from(piece));
   const bytes = Buffer.concat(pieces);
   yield bytes.subarray(0, bytes.length / 2);
   throw new TypeError('terminated');

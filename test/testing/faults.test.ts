@@ -41,6 +41,31 @@ for (const way of ['its fetch', 'its own HTTP server'] as const) {
       };
     }
 
+    test('a proxy responds in HTML with 502 before, and with 504 after a request is carried out; anything else responds as given', async (t) => {
+      const { failNext, list, cancel, store, remaining } = await opened(t);
+      const blocked = { status: 403, headers: { 'Content-Type': 'text/plain', Server: 'a firewall' }, body: 'blocked ü' };
+      failNext(502, 504, blocked, { status: 520 }, { status: 204, body: 'none' });
+      for (const [id, status, type, text, stored] of [
+        [1, 502, 'text/html', /<h1>502 Bad Gateway<\/h1>/, 'pending'],
+        [1, 504, 'text/html', /<h1>504 Gateway Timeout<\/h1>/, 'cancelled'],
+        [2, 403, 'text/plain', /^blocked ü$/, 'pending'],
+        [2, 520, null, /^$/, 'pending'],
+        [2, 204, null, /^$/, 'pending'],
+      ] as const) {
+        const response = await cancel(id);
+        assert.deepEqual([response.status, response.headers.get('Content-Type')], [status, type]);
+        assert.match(await response.text(), text);
+        assert.equal(response.headers.get('X-RateLimit-Limit'), null);
+        assert.equal(store.get(BigInt(id))?.status, stored);
+      }
+      assert.equal(remaining(), 58, 'only the 504 is charged');
+      assert.equal((await list()).status, 200);
+      for (const status of [199, 600, 200.5, '502']) {
+        // @ts-expect-error: a status that no response can have
+        assert.throws(() => failNext({ status }), /^\w+Error: fault\.status: expected a whole number from 200 to 599$/);
+      }
+    });
+
     test('failNext makes the next requests that reach the store fail, in the given order', async (t) => {
       const { failNext, list, cancel, store, remaining } = await opened(t, { basePath: '/shop/v2' });
       failNext(503, 500);
@@ -149,7 +174,8 @@ test('its own HTTP server also responds to unusual requests, and close ends a co
 
 test('failNext throws if one of the given faults is unknown, and adds none of the others', async () => {
   const { failNext, fetch, url, apiKey } = createTestService();
-  const unknown = "fault: expected 500, 503, 'request_lost', 'response_lost', 'response_torn' or { delayMs }";
+  const unknown =
+    "fault: expected 500, 502, 503, 504, 'request_lost', 'response_lost', 'response_torn', { delayMs } or { status, headers, body }";
   const delay = 'fault: expected delayMs in whole milliseconds from 0 up';
   for (const [message, ...faults] of [
     [unknown, 404, 'lost', undefined, null, {}],
