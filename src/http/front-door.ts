@@ -155,7 +155,7 @@ function performOn(path: OpenPath, request: ReadRequest): MaybePromise<Outcome> 
 
 function toOutcome({ fields = [], body, ...outcome }: PathOutcome): Outcome {
   const content = typeof body === 'string' ? Buffer.from(body) : body;
-  const isCounted = !(content instanceof Uint8Array) || fields.some((name) => /^content-length$/i.test(name));
+  const isCounted = !ArrayBuffer.isView(content) || fields.some((name) => /^content-length$/i.test(name));
   return {
     ...outcome,
     fields: isCounted ? fields : [...fields, 'Content-Length', `${content.length}`],

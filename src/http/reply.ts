@@ -100,6 +100,14 @@ export function isTaken(body: Reply['body']): body is TakenPieces {
   return typeof body === 'object' && 'cut' in body;
 }
 
+/**
+ * Reports whether a body is iterated. Not by `instanceof Uint8Array`, of which a test environment
+ * such as jsdom has another class than Node.js.
+ */
+export function isPieces<Body>(body: Body): body is Extract<Body, AsyncIterable<Uint8Array>> {
+  return typeof body === 'object' && body !== null && Symbol.asyncIterator in body;
+}
+
 export function isStream(body: Reply['body']): body is StreamedBody {
   return typeof body === 'object' && 'ended' in body;
 }

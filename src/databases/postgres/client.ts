@@ -119,5 +119,5 @@ export const WAIT_FOR_DISK =
 
 /** Returns the SQLSTATE code of a server's error, or the code of a connection error of Node.js. */
 export function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : '';
+  return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
 }

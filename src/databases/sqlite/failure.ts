@@ -39,10 +39,9 @@ export class SqliteFileError extends Error {
 }
 
 function resultOf(error: unknown): SqliteResult | undefined {
-  if (!(error instanceof Error)) return undefined;
   // node:sqlite has the extended result code in `errcode`. better-sqlite3 and libsql have the name
   // of that code in `code`.
-  const { code, errcode } = error as Error & { code?: unknown; errcode?: unknown };
+  const { code, errcode }: { readonly code?: unknown; readonly errcode?: unknown } = Object(error);
   return RESULTS.find(
     ([, known, name]) =>
       errcode === known || (typeof errcode === 'number' && (errcode & 0xff) === known) || String(code).startsWith(name),
@@ -64,7 +63,7 @@ export function isLate(error: unknown): boolean {
 export function failureOf(error: unknown, file: string, operation: FileOperation): SqliteFileError {
   if (error instanceof SqliteFileError) return error;
   const result = resultOf(error) ?? 'other';
-  const kind = (error instanceof Error ? resultOf(error.cause) : undefined) ?? result;
+  const kind = resultOf(Object(error).cause) ?? result;
   return new SqliteFileError(sentence(result, messageOf(error), file, operation), kind, { cause: error });
 }
 

@@ -1,3 +1,4 @@
+import { types } from 'node:util';
 import { checkFields } from '../../check.js';
 
 /** An announcement about an API operation, sent in the headers of the operation's responses. */
@@ -38,7 +39,7 @@ export function announcementFields(announcement: Announcement): [name: string, v
 }
 
 function millisecondsOf(option: string, date: unknown): number {
-  if (!(date instanceof Date)) throw new TypeError(`${option}: expected a Date`);
+  if (!types.isDate(date)) throw new TypeError(`${option}: expected a Date`);
   const dateMs = date.getTime();
   if (Number.isNaN(dateMs)) throw new RangeError(`${option}: expected a valid Date`);
   return dateMs;

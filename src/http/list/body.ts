@@ -3,7 +3,7 @@ import { createHash, type Hash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import type { Order } from '../../orders/index.js';
 import { serializeOrder } from '../../orders/json.js';
-import type { SharedPieces } from '../reply.js';
+import { isPieces, type SharedPieces } from '../reply.js';
 
 export interface SerializedList {
   readonly body: string | Uint8Array | SharedPieces;
@@ -83,7 +83,7 @@ export async function serializePages(pages: Pages, recent: readonly Uint8Array[]
   }
   const whole = await collect(hashPieces(), recent);
   // Text is sent as latin1, which is the same bytes only for ASCII.
-  const isText = whole instanceof Uint8Array && whole.length <= MAX_TEXT_BYTES && isAscii(whole);
+  const isText = !isPieces(whole) && whole.length <= MAX_TEXT_BYTES && isAscii(whole);
   return { body: isText ? Buffer.from(whole).toString('latin1') : whole, digest: endDigest(hash) };
 }
 

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { constants, createBrotliCompress, createGzip } from 'node:zlib';
 import type { MaybePromise } from '../../orders/index.js';
-import { type Outcome, PRIVATE, refusal } from '../reply.js';
+import { isPieces, type Outcome, PRIVATE, refusal } from '../reply.js';
 import type { ReadRequest } from '../request.js';
 import { collect, type SerializedList } from './body.js';
 import { type Coding, entityTag, namesTag, preferredCoding } from './negotiate.js';
@@ -49,7 +49,7 @@ export function createRepresentationSelector(
   const compressed = new Map<Coding, Promise<Outcome>>();
 
   function compress(coding: Exclude<Coding, 'identity'>): Promise<Outcome> {
-    const pieces = typeof body === 'string' || body instanceof Uint8Array ? [Buffer.from(body)] : body;
+    const pieces = isPieces(body) ? body : [Buffer.from(body)];
     const bytes = collect(Readable.from(pieces).pipe(COMPRESSORS[coding]()));
     const outcome = bytes.then((coded) => outcomeOf(coding, coded));
     compressed.set(coding, outcome);

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { after } from '../maybe-promise.js';
-import { forEachField, type Reply, withHostFields } from '../reply.js';
+import { forEachField, isPieces, type Reply, withHostFields } from '../reply.js';
 import type { RequestHead } from '../request.js';
 import { checkService, type OrderService } from '../service/service.js';
 import { enqueue } from './node-internals.js';
@@ -98,7 +98,7 @@ function send(reply: FastifyReplyLike, { status, headers, body }: Reply, isMulti
   );
   // Without a serializer, Fastify would add a charset to the content type of a string.
   if (typeof body === 'string') reply.serializer(() => body);
-  if (typeof body !== 'object' || !(Symbol.asyncIterator in body)) return reply.send(body);
+  if (!isPieces(body)) return reply.send(body);
   const stream = Readable.from(body);
   if (isMultiplexed) {
     // Otherwise, Fastify would end the HTTP/2 stream as if the truncated body were complete. If a

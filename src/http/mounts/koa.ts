@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { forEachField, type Reply, withHostFields } from '../reply.js';
+import { forEachField, isPieces, type Reply, withHostFields } from '../reply.js';
 import { type RequestHead, withTarget } from '../request.js';
 import { checkService, type OrderService } from '../service/service.js';
 import { enqueue } from './node-internals.js';
@@ -71,5 +71,5 @@ function send(ctx: KoaContextLike, { status, headers, body }: Reply): void {
 
 function bodyOf(body: Exclude<Reply['body'], undefined>): string | Buffer | Readable {
   if (typeof body === 'string') return body;
-  return body instanceof Uint8Array ? Buffer.from(body.buffer, body.byteOffset, body.byteLength) : Readable.from(body);
+  return isPieces(body) ? Readable.from(body) : Buffer.from(body.buffer, body.byteOffset, body.byteLength);
 }

@@ -1,7 +1,8 @@
 import { ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
-import { forEachField, type Reply, withHostFields } from '../reply.js';
+import { types } from 'node:util';
+import { forEachField, isPieces, type Reply, withHostFields } from '../reply.js';
 import { stopReading } from './node-internals.js';
 
 /** A response of which a client takes nothing for this long is cut off. */
@@ -105,7 +106,7 @@ async function sendInTurns(response: NodeResponse, pieces: AsyncIterable<Uint8Ar
     response.end();
     cutIfStalled(response);
   } catch (error) {
-    response.destroy(error instanceof Error ? error : undefined);
+    response.destroy(types.isNativeError(error) ? error : undefined);
     // An emulation without a connection sends the response only after the handler has ended.
     response.statusCode = 500;
   }
@@ -141,10 +142,6 @@ function drained(response: NodeResponse): Promise<void> {
 }
 
 const SETTLING = ['drain', 'close', 'error'];
-
-function isPieces(body: Reply['body']): body is AsyncIterable<Uint8Array> {
-  return typeof body === 'object' && Symbol.asyncIterator in body;
-}
 
 /** Reports whether this is an HTTP/1 response on a real connection, not one of an emulation. */
 function isConnected(response: NodeResponse): response is SocketResponse {

@@ -47,6 +47,54 @@ suite('a separate project that installs the packed package', { skip }, () => {
     });
   }
 
+  /** Sends requests as a page does: by MSW, and to a server of another origin. */
+  const PAGE = `
+    import { http, HttpResponse } from 'msw';
+    import { setupServer } from 'msw/node';
+    const load = (url, apiKey) => new Promise((resolve, reject) => {
+      const request = Object.assign(new XMLHttpRequest(), { onload: () => resolve(request.responseText), onerror: reject });
+      request.open('GET', url + '/store/orders');
+      request.setRequestHeader('Authorization', 'Bearer ' + apiKey);
+      request.send();
+    });
+    test('by MSW', async () => {
+      const service = createTestService({ orders });
+      const answer = ({ request }) => service.fetch(request).catch(() => HttpResponse.error());
+      const server = setupServer(http.all(service.url + '/*', answer));
+      server.listen();
+      expect(JSON.parse(await load(service.url, service.apiKey))).toHaveLength(600);
+      server.close();
+    });
+    test('by a socket', async () => {
+      const service = createTestService({ orders, corsOrigins: ['*'] });
+      const { url, close } = await service.listen();
+      expect(JSON.parse(await load(url, service.apiKey))).toHaveLength(600);
+      await close();
+    });`;
+
+  for (const [runner, environment, page] of [
+    ['vitest', 'jsdom', PAGE],
+    ['vitest', 'happy-dom', PAGE],
+    ['jest', 'jest-fixed-jsdom', ''],
+  ] as const) {
+    test(`long and compressed lists arrive whole in the environment ${environment} of ${runner}`, () => {
+      const imports = runner === 'vitest' ? "import { expect, test } from 'vitest';" : '';
+      const code = `/** @${runner}-environment ${environment} */
+        ${imports}
+        import { createTestService } from 'store-orders/testing';
+        const orders = Array.from({ length: 600 }, (_, id) => ({ id }));
+        test('by fetch', async () => {
+          const { url, fetch, apiKey } = createTestService({ orders });
+          for (const coding of ['identity', 'gzip']) {
+            const headers = { Authorization: 'Bearer ' + apiKey, 'Accept-Encoding': coding };
+            expect(await (await fetch(url + '/store/orders', { headers })).json()).toHaveLength(600);
+          }
+        });
+        ${page}`;
+      assert.match(passes(runner, environment, 'module', code), /Tests:? +[13] passed/);
+    });
+  }
+
   test('a CommonJS test of Jest can load the package as examples/README.md shows', () => {
     const guide = readFileSync(join(root, 'examples/README.md'), 'utf8');
     const [, load = ''] = /In a CommonJS test, `(.+?)`/.exec(guide) ?? [];
