@@ -153,7 +153,9 @@ function performOn(path: OpenPath, request: ReadRequest): MaybePromise<Outcome> 
   return after(path.perform(request), toOutcome);
 }
 
-function toOutcome({ fields = [], body, ...outcome }: PathOutcome): Outcome {
+function toOutcome(returned: PathOutcome): Outcome {
+  checkOutcome(returned);
+  const { fields = [], body, ...outcome } = returned;
   const content = typeof body === 'string' ? Buffer.from(body) : body;
   const isCounted = !ArrayBuffer.isView(content) || fields.some((name) => /^content-length$/i.test(name));
   return {
@@ -161,6 +163,25 @@ function toOutcome({ fields = [], body, ...outcome }: PathOutcome): Outcome {
     fields: isCounted ? fields : [...fields, 'Content-Length', `${content.length}`],
     body: content,
   };
+}
+
+/** The name and the value of a header field (RFC 9110 §5.1, §5.5). */
+const FIELD = [/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, /^[\t -~\x80-\xff]*$/] as const;
+
+/** Throws a TypeError if a host could not write the outcome: the writing could end its process. */
+function checkOutcome(returned: PathOutcome): void {
+  const { status, fields = [], body }: Readonly<Record<string, unknown>> = Object(returned);
+  const isWritable = typeof status === 'number' && Number.isInteger(status) && status >= 200 && status <= 599;
+  if (!isWritable) throw new TypeError(`perform returned the status ${String(status)}: expected 200 to 599`);
+  const areFields =
+    Array.isArray(fields) &&
+    fields.length % 2 === 0 &&
+    fields.every((text, i) => typeof text === 'string' && FIELD[i % 2 === 0 ? 0 : 1].test(text));
+  if (!areFields) throw new TypeError('perform returned invalid fields: expected names and values, alternating');
+  if (body === undefined || typeof body === 'string' || ArrayBuffer.isView(body)) return;
+  if (typeof body !== 'object' || body === null || !(Symbol.asyncIterator in body)) {
+    throw new TypeError('perform returned an invalid body: expected text or bytes');
+  }
 }
 
 /** Returns the client's address, or `undefined` if the function that determines it throws. */

@@ -65,7 +65,10 @@ export function checkPaths(paths: Readonly<Record<string, OpenPath>>, isTaken: (
   if (typeof paths !== 'object' || paths === null) throw new TypeError('paths: expected an object with paths as names');
   for (const [path, open] of Object.entries(paths)) {
     const name = nameOf(path);
-    if (!/^\/[^?#\s]*$/.test(path)) throw new TypeError(`${name}: expected a path such as "/status", without a query`);
+    // A request has other characters percent-encoded, so such a path would never be found.
+    if (!/^\/[!"$->@-~]*$/.test(path)) {
+      throw new TypeError(`${name}: expected a path such as "/status", without a query, in ASCII`);
+    }
     if (isTaken(path)) throw new TypeError(`${name}: this path is an operation of the service`);
     checkFields(name, open, ['allow', 'isAlwaysServed'], ['perform']);
     checkFunction(`${name}.perform`, open.perform);

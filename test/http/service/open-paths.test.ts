@@ -16,12 +16,12 @@ import { listenOnFreePort } from '../../support/listen.js';
 import { createDeferred } from '../../support/until.js';
 import { createShop } from '../support/shop.js';
 
-/** Serves these paths in addition to the orders. Over its limit, an address has used two requests. */
-function shopWith(paths: Readonly<Record<string, OpenPath>>) {
+/** Serves these paths in addition to the orders. An address may send two requests a minute, or `perMinute`. */
+function shopWith(paths: Readonly<Record<string, OpenPath>>, perMinute = 2) {
   const messages: ReplyMessage[] = [];
   const limiter = createMemoryLimiter({ clock: createManualClock() });
   const onReply = (message: ReplyMessage) => messages.push(message);
-  const { service } = createShop({ limiter, paths, addressPlan: addressPerMinute(2), onReply });
+  const { service } = createShop({ limiter, paths, addressPlan: addressPerMinute(perMinute), onReply });
   const handle = fetchHandler(service, { clientAddress: () => '192.0.2.1' });
   return {
     messages,
@@ -87,6 +87,32 @@ test('close waits for a path that has not responded', async () => {
   begun.resolve({ status: 204 });
   await closed;
   assert.equal((await asked).status, 204);
+});
+
+test('an outcome that no server could write is a 500, and the server goes on', async (t) => {
+  const outcomes: readonly unknown[] = [
+    undefined,
+    { status: 99 },
+    { status: 101 },
+    { status: '200' },
+    { status: 200, fields: 'Content-Type' },
+    { status: 200, fields: ['X-A'] },
+    { status: 200, fields: ['X A', 'a'] },
+    { status: 200, fields: ['X-A', 'a\r\nX-B: b'] },
+    { status: 200, fields: ['X-A', '€'] },
+    { status: 200, body: {} },
+    { status: 200, body: null },
+  ];
+  const rest = [...outcomes];
+  const perform = () => (rest.length > 0 ? Object(rest.shift()) : { status: 200, fields: ['X-A', 'é'], body: 'on' });
+  const { service, messages } = shopWith({ '/a': { perform } }, 600);
+  const server = createServer(nodeHandler(service));
+  const url = `http://127.0.0.1:${await listenOnFreePort(server)}/a`;
+  t.after(() => server.close());
+  for (const outcome of outcomes) assert.equal((await fetch(url)).status, 500, JSON.stringify(outcome));
+  for (const { error } of messages) assert.match(`${error}`, /^TypeError: perform returned /);
+  assert.equal(messages.length, outcomes.length);
+  assert.equal(await (await fetch(url)).text(), 'on');
 });
 
 test('a middleware takes the paths of the service from the host, and passes all others on', async (t) => {

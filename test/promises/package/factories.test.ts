@@ -49,9 +49,10 @@ const ADMISSION = [
 const perform = () => ({ status: 204 });
 const PATHS = [
   [
-    'paths\\["status"\\]: expected a path such as "/status", without a query',
+    'paths\\["status"\\]: expected a path such as "/status", without a query, in ASCII$',
     { ...parts, paths: { status: { perform } } },
   ],
+  ['paths\\["/café"\\]', { ...parts, paths: { '/café': { perform } } }],
   ['paths\\["/a[?]b"\\]', { ...parts, paths: { '/a?b': { perform } } }],
   ['paths\\["/a"\\].perform: missing', { ...parts, paths: { '/a': {} } }],
   ['paths\\["/a"\\].perform: expected a function', { ...parts, paths: { '/a': { perform: 'ok' } } }],
