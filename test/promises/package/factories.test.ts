@@ -170,7 +170,7 @@ const FACTORIES: Readonly<Record<string, Row>> = {
 const OTHERS = [
   ...['addressKey', 'cancelOutcome', 'createDateClock', 'createSystemClock', 'errorObject', 'parseJson'],
   ...['parseJsonArray', 'parseOrderId', 'parseOrderRecord', 'perDay', 'perMinute', 'principalOf'],
-  ...['serializeOrder', 'serializeRecord', 'shipOutcome', 'stateOf'],
+  ...['readBackend', 'serializeOrder', 'serializeRecord', 'shipOutcome'],
 ];
 
 const { exports }: { exports: Readonly<Record<string, string>> } = createRequire(import.meta.url)(
