@@ -25,8 +25,11 @@ export interface OpenPath {
   perform(request: ReadRequest): MaybePromise<PathOutcome>;
 }
 
-/** An outcome without header fields, body or code is complete too. */
-type PathOutcome = Pick<Outcome, 'status'> & Partial<Outcome>;
+/** An {@link Outcome} of which only the status is required. */
+interface PathOutcome extends Omit<Partial<Outcome>, 'status' | 'fields'> {
+  readonly status: number;
+  readonly fields?: readonly string[] | undefined;
+}
 
 /** What a message says about: the reply to a request, and why it is so. */
 interface Publication {

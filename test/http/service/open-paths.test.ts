@@ -63,9 +63,15 @@ test('a path that is always served responds over the limit of its address too, a
 
 test('a path of the host that fails leads to 503, and the error names the path', async () => {
   const failure = new Error('no disk');
-  const { ask, messages } = shopWith({ '/status': { perform: () => Promise.reject(failure) } });
+  const { ask, messages } = shopWith({ '/status': { allow: undefined, perform: () => Promise.reject(failure) } });
   const { status, headers } = await ask('/status');
   assert.deepEqual([status, headers.get('retry-after'), messages[0]?.error], [503, '1', failure]);
+});
+
+test('every part of a path and of its outcome but the status can be undefined, as in hosts with exact optional types', async () => {
+  const perform = () => ({ status: 204, fields: undefined, body: undefined, code: undefined });
+  const { ask } = shopWith({ '/empty': { allow: undefined, isAlwaysServed: undefined, perform } });
+  assert.equal((await ask('/empty')).status, 204);
 });
 
 test('after close, a path is served only if it is always served', async () => {
