@@ -65,6 +65,8 @@ const PUBLIC_URL_EXPECTED =
   'expected an http or https URL without the base path and without a slash at the end, such as https://shop.example/shop';
 const ESCAPES = 'with @ / ? # in the password written %40 %2F %3F %23';
 const DATABASE_URL_EXPECTED = `expected a URL such as postgres://user:password@host:5432/database, ${ESCAPES}`;
+const SESSION_ATTRIBUTES_EXPECTED =
+  'pg ignores target_session_attrs; name one host, at an address that follows the primary, and leave the parameter out';
 const REDIS_URL_EXPECTED = `expected a URL such as redis://user:password@host:6379, ${ESCAPES}; for a cluster, several URLs separated by commas`;
 const SENTINEL_EXPECTED =
   'Sentinels are not asked; name the Redis server, at an address that follows its primary, such as that of a proxy';
@@ -131,7 +133,14 @@ export const settingsSchema = v.object({
     '--database-url URL',
     'DATABASE_URL',
     'PostgreSQL database instead of --db: postgres://user:password@host:5432/database',
-    v.optional(v.pipe(v.string(DATABASE_URL_EXPECTED), v.check(isPostgresUrl, DATABASE_URL_EXPECTED))),
+    v.optional(
+      v.pipe(
+        v.string(DATABASE_URL_EXPECTED),
+        v.check((url) => !/\s$/.test(url), 'ends in a space or line break; store it without one, as with printf %s'),
+        v.check((url) => !/[?&]target_session_attrs=/.test(url), SESSION_ATTRIBUTES_EXPECTED),
+        v.check(isPostgresUrl, DATABASE_URL_EXPECTED),
+      ),
+    ),
   ),
   redisUrl: setting(
     '--redis-url URL',

@@ -56,6 +56,14 @@ const MISTAKES: readonly Mistake[] = [
   ...['/', '?', '#', ' '].map((character): Mistake => {
     return [{ DATABASE_URL: `postgres://ann:1${character}secret@localhost/shop` }, `DATABASE_URL: ${DATABASE_URL}`];
   }),
+  [
+    { DATABASE_URL: `${SHOP}\n` },
+    'DATABASE_URL: ends in a space or line break; store it without one, as with printf %s',
+  ],
+  [
+    ['--database-url', `${SHOP}?target_session_attrs=read-write`],
+    '--database-url: pg ignores target_session_attrs; name one host, at an address that follows the primary, and leave the parameter out',
+  ],
   ['{"databaseUrl": 5432}', `${CONFIG}: databaseUrl: ${DATABASE_URL}`],
   ['{"redisUrl": 6379}', `${CONFIG}: redisUrl: ${REDIS_URL}`],
   ['{"host": 7}', `${CONFIG}: host: expected a host name or an address, not 7`],

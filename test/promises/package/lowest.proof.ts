@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
-import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { issueKey, type RunningServer, remaining, startServer } from '../../program/support/program.js';
+import { createDatabase } from '../../databases/postgres/support/database.js';
+import { issueKey, programIn, type RunningServer, remaining, startServer } from '../../program/support/program.js';
 import { listenOnFreePort } from '../../support/listen.js';
+import { missingEngine, startPostgres } from '../../support/postgres-server.js';
 import { startRedis, startRedisCluster, skip as withoutRedis } from '../../support/redis-server.js';
 import { root } from '../../support/root.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
@@ -26,12 +28,13 @@ function install(name: string): string {
   const program = join(folder, 'store-orders');
   mkdirSync(program, { recursive: true });
   for (const part of ['dist', 'package.json']) cpSync(join(root, part), join(program, part), { recursive: true });
-  for (const needed of ['lru-cache', 'valibot', 'libsql']) symlinkSync(join(modules, needed), join(folder, needed));
+  const others = readdirSync(modules).filter((other) => ![name, 'store-orders'].includes(other));
+  for (const other of others) symlinkSync(join(modules, other), join(folder, other));
   symlinkSync(join(modules, `${name}-lowest`), join(folder, name));
   return join(program, 'dist/program/main.js');
 }
 
-for (const name of ['ioredis', 'prom-client']) {
+for (const name of ['ioredis', 'pg', 'prom-client']) {
   test(`the tests use the lowest ${name} that the package admits`, { skip: without(name) }, () => {
     const range: string = read(join(root, 'package.json')).peerDependencies[name];
     assert.equal(read(join(modules, `${name}-lowest/package.json`)).version, /\d+\.\d+\.\d+/.exec(range)?.[0]);
@@ -95,4 +98,28 @@ test('with the lowest prom-client, a server publishes its metrics', { skip: with
   const { key } = await issueKey(server.cwd, 'pro');
   assert.equal((await server.get(key)).status, 200);
   await until(async () => /^store_orders_requests_total\{.*status="200".*\} 1$/m.test(await server.metrics()));
+});
+
+test('with the lowest pg, a server and its commands work, and recover from a crash of PostgreSQL', {
+  skip: without('pg') || missingEngine,
+}, async (t) => {
+  const engine = await startPostgres();
+  t.after(engine.stop);
+  const options = { main: install('pg'), env: { DATABASE_URL: await createDatabase(engine) } };
+  const { output, json, cwd } = programIn(options);
+  await output('orders import -', '{"id":1}\n{"id":2}');
+  const { key } = Object(await json('keys create --plan business'));
+  const server = await startServer(t, { ...options, cwd }, '--redis-url', 'redis://127.0.0.1:1');
+  const headers = { authorization: `Bearer ${key}` };
+  const request = async (path: string, method = 'GET') => {
+    const response = await fetch(new URL(path, server.url), { method, headers });
+    return [response.status, await response.text()];
+  };
+  assert.deepEqual(await request('/v1/store/orders'), [200, '[{"id":1},{"id":2}]']);
+  assert.deepEqual(await request('/v1/store/orders/1', 'DELETE'), [204, '']);
+  await engine.crash();
+  assert.equal((await request('/v1/store/orders/2', 'DELETE'))[0], 503);
+  await engine.start();
+  await until(async () => (await request('/v1/store/orders/2', 'DELETE'))[0] === 204);
+  assert.equal(await output('orders export'), '{"id":1,"status":"cancelled"}\n{"id":2,"status":"cancelled"}\n');
 });
