@@ -12,10 +12,10 @@ import { GARBAGE } from '../../http/mounts/support/attached.js';
 import { SERVERS, serve } from '../../http/mounts/support/servers.js';
 import { AUTHORIZATION, lines } from '../../http/support/messages.js';
 import { exchange, open, readText } from '../../http/support/raw-socket.js';
-import { authenticate, createShop, KEY, ORDERS } from '../../http/support/shop.js';
+import { authenticate, createShop, GET, KEY, ORDERS } from '../../http/support/shop.js';
 import { sqliteDrivers } from '../../orders/sqlite/support/drivers.js';
 import { wrapDatabase } from '../../orders/sqlite/support/wrapped-database.js';
-import { fakeStore } from '../../support/fake-store.js';
+import { fakeStore, pagesOf } from '../../support/fake-store.js';
 import { temporaryFile } from '../../support/temporary-file.js';
 
 /** The tenant, user or span of a request, as a host or its tracer keeps it. */
@@ -114,6 +114,22 @@ test('a streamed list is read in the context of its request, wherever the host r
   const response = await context.run('a.shop', ask);
   await context.run('b.shop', () => response.text());
   assert.deepEqual(notes, within(LIST, 'a.shop'));
+});
+
+test('of concurrent requests for lists that depend on who asks, each gets its own', async () => {
+  async function list() {
+    await setImmediate();
+    const name = `${context.getStore()}`;
+    return pagesOf([[{ id: 1n, shipDate: name }]], name);
+  }
+  const { service } = createShop({ store: fakeStore({ list }) });
+  const names = ['a.shop', 'b.shop', 'c.shop', 'd.shop'];
+  const replies = names.map((name) => context.run(name, async () => service.respond(GET)));
+  const listed = (await Promise.all(replies)).map(({ body }) => body);
+  assert.deepEqual(
+    listed,
+    names.map((name) => `[{"id":1,"shipDate":"${name}"}]`),
+  );
 });
 
 test('a cancel that PostgreSQL carries out alone is sent in its own context, and a group in that of the store', async () => {
