@@ -15,7 +15,7 @@ const redis = new Redis(process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379', {
   // is back.
   retryStrategy: () => 500,
   // After a failover, the old server is a replica. A new connection leads to the new primary.
-  reconnectOnError: ({ message }) => message.startsWith('READONLY'),
+  reconnectOnError: ({ message }) => message.includes('READONLY'),
 });
 redis.on('error', () => {});
 

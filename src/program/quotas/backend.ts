@@ -1,4 +1,4 @@
-import { createMemoryLimiter, createSystemClock, PLANS, type RateLimiter } from '../../limits/index.js';
+import { createMemoryLimiter, PLANS, type RateLimiter } from '../../limits/index.js';
 import type { LimiterMode } from '../../limits/redis/limiter.js';
 import { messageOf } from '../../message-of.js';
 import type { BackendState } from '../../server/index.js';
@@ -7,6 +7,7 @@ import type { RedisAddress } from '../settings/urls.js';
 import type { SavedQuotas } from '../storage/quota-table.js';
 import type { RedisConnection } from './redis-client.js';
 import { requireTable, withSavedQuotas } from './saved-quotas.js';
+import { createWakingClock } from './waking-clock.js';
 
 /** Where a server's quotas are counted: in this process or in Redis. */
 export interface QuotaBackend {
@@ -37,7 +38,7 @@ const SAVE_EVERY_MS = 500;
  * quota.
  */
 async function countInMemory(quotas: SavedQuotas | undefined, log: EventLog): Promise<QuotaBackend> {
-  const clock = createSystemClock();
+  const clock = createWakingClock();
   const limiter = await withSavedQuotas(createMemoryLimiter({ clock }), clock, requireTable(quotas));
   /** Why the last save failed, if it did. The same failure is logged once. */
   let failure: string | undefined;

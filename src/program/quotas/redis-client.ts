@@ -42,7 +42,7 @@ export async function connectRedis(address: RedisAddress): Promise<RedisConnecti
       try {
         return await client.call(...command);
       } catch (error) {
-        if (replyCode(error) !== 'MOVED') throw error;
+        if (!messageOf(error).startsWith('MOVED ')) throw error;
         // This server is one node of a cluster, and is not used at all. If it counted its own part
         // of the keys, the wrong setting would hardly be noticed.
         isWrong = true;
@@ -54,11 +54,6 @@ export async function connectRedis(address: RedisAddress): Promise<RedisConnecti
     isConnected,
     close: () => client.disconnect(),
   };
-}
-
-/** Returns the code of an error, the first word of the reply (Redis protocol, simple errors). */
-function replyCode(error: unknown): string | undefined {
-  return messageOf(error).split(' ', 1)[0];
 }
 
 const ONE_OF_A_CLUSTER =
@@ -88,8 +83,8 @@ async function createClient({ nodes, db, tls, username, password }: RedisAddress
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     // READONLY means that this server has become a replica. Its name may now lead to the new
-    // master, so the client reconnects.
-    reconnectOnError: (error: Error) => replyCode(error) === 'READONLY',
+    // master, so the client reconnects. Before Redis 7, the word is inside the error of a script.
+    reconnectOnError: (error: Error) => messageOf(error).includes('READONLY'),
   };
   const [node] = nodes;
   if (nodes.length === 1) return new Redis({ ...options, ...node, db, retryStrategy: retryDelayMs });
