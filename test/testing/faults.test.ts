@@ -43,7 +43,11 @@ for (const way of ['its fetch', 'its own HTTP server'] as const) {
 
     test('a proxy responds in HTML with 502 before, and with 504 after a request is carried out; anything else responds as given', async (t) => {
       const { failNext, list, cancel, store, remaining } = await opened(t);
-      const blocked = { status: 403, headers: { 'Content-Type': 'text/plain', Server: 'a firewall' }, body: 'blocked ü' };
+      const blocked = {
+        status: 403,
+        headers: { 'Content-Type': 'text/plain', Server: 'a firewall' },
+        body: 'blocked ü',
+      };
       failNext(502, 504, blocked, { status: 520 }, { status: 204, body: 'none' });
       for (const [id, status, type, text, stored] of [
         [1, 502, 'text/html', /<h1>502 Bad Gateway<\/h1>/, 'pending'],

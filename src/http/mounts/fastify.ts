@@ -45,7 +45,7 @@ const UNLISTED = { schema: { hide: true } };
  * because they refuse a DELETE with a JSON content type and an empty body. To disconnect clients
  * that stop reading, set the app's `connectionTimeout`. The client's address is `request.ip`, which
  * follows the app's `trustProxy`. Throws unless the plugin's `prefix`, if any, is the beginning of
- * the service's `basePath`.
+ * the service's `basePath` and of its `paths`.
  * @example
  * ```ts
  * import { fastify } from 'fastify';
@@ -61,10 +61,10 @@ export function fastifyPlugin(service: OrderService): (app: FastifyInstanceLike)
   checkService(service, ['respond', 'owns']);
   return async (app) => {
     const { prefix } = app;
-    if (!service.basePath.startsWith(prefix)) {
-      throw new TypeError(
-        `prefix: expected the beginning of the service's basePath "${service.basePath}", not "${prefix}"`,
-      );
+    const places = [['basePath', service.basePath], ...service.paths.map((path) => ['path', path])];
+    const other = places.find(([, path]) => path?.startsWith(prefix) !== true);
+    if (other !== undefined) {
+      throw new TypeError(`prefix: expected the beginning of the service's ${other[0]} "${other[1]}", not "${prefix}"`);
     }
     const handle = (request: FastifyRequestLike, reply: FastifyReplyLike): unknown => {
       // Fastify's router decodes the path, and can be configured to ignore case and slashes.
@@ -83,10 +83,12 @@ export function fastifyPlugin(service: OrderService): (app: FastifyInstanceLike)
       done();
     });
     // In Fastify's router a colon begins a parameter, and two stand for a literal colon.
-    const collection = `${service.basePath.slice(prefix.length)}/store/orders`.replaceAll(':', '::');
-    app.all(collection, UNLISTED, handle);
+    const routeOf = (path: string) => path.slice(prefix.length).replaceAll(':', '::');
+    const collection = routeOf(`${service.basePath}/store/orders`);
     // The host's settings limit the length of a parameter, but not of a wildcard.
-    app.all(`${collection}/*`, UNLISTED, handle);
+    for (const route of [collection, `${collection}/*`, ...service.paths.map(routeOf)]) {
+      app.all(route, UNLISTED, handle);
+    }
   };
 }
 

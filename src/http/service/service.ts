@@ -42,8 +42,10 @@ export interface OrderServiceOptions extends AdmissionOptions {
  * parameters have these types.
  */
 export interface OrderService {
-  /** The path segments with which all paths begin. */
+  /** The path segments with which all paths begin, except those of the option `paths`. */
   readonly basePath: string;
+  /** The paths of the option `paths`. */
+  readonly paths: readonly string[];
   /**
    * Responds to a request. Returns a promise only if the store, the limiter or `authenticate`
    * returns one, or if the list cannot be serialised or compressed synchronously.
@@ -169,6 +171,7 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
 
   return {
     basePath,
+    paths: [...openPaths.keys()],
 
     respond: corsOrigins.length === 0 ? respond : withCors(respond, door.serve, corsOrigins),
 

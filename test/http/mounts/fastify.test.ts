@@ -26,6 +26,24 @@ test('the app fails to start if the prefix is not the beginning of the base path
   await assert.rejects(async () => app.ready(), { name: 'TypeError', message });
 });
 
+test('the paths of the service are routes of the app too, below the prefix of the plugin', async () => {
+  const perform = () => ({ status: 200, body: 'é' });
+  const { service } = createShop({ basePath: '/shop/v1', paths: { '/shop/status:all': { perform } } });
+  const app = fastify();
+  app.register(fastifyPlugin(service), { prefix: '/shop' });
+  app.post('/shop/status', () => 'host');
+  assert.equal((await app.inject({ url: '/shop/status:all?a' })).payload, 'é');
+  assert.equal((await app.inject({ method: 'DELETE', url: '/shop/status:all' })).headers['allow'], 'GET, HEAD');
+  assert.equal((await app.inject({ method: 'POST', url: '/shop/status' })).payload, 'host');
+
+  const other = fastify();
+  other.register(fastifyPlugin(createShop({ basePath: '/shop/v1', paths: { '/status': { perform } } }).service), {
+    prefix: '/shop',
+  });
+  const message = 'prefix: expected the beginning of the service\'s path "/status", not "/shop"';
+  await assert.rejects(async () => other.ready(), { name: 'TypeError', message });
+});
+
 test('colons in the base path do not begin parameters of the route', async () => {
   const app = fastify();
   app.register(fastifyPlugin(createShop({ basePath: '/v1::a' }).service));
