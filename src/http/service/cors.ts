@@ -45,10 +45,14 @@ const PREFLIGHT: OpenPath = {
 export function withCors(respond: Respond, serve: FrontDoor['serve'], origins: readonly string[]): Respond {
   const allowsAll = origins.includes('*');
 
-  /** Returns the field that allows the origin, or `undefined` if it is not allowed or absent. */
+  /**
+   * Returns the fields that allow the origin, or `undefined` if it is not allowed or absent. `*` allows
+   * an absent one too, because a cache may give that response to a page.
+   */
   function allowedFields(origin: string | undefined): readonly string[] | undefined {
-    if (origin === undefined || !(allowsAll || origins.includes(origin))) return undefined;
-    return ['Access-Control-Allow-Origin', allowsAll ? '*' : origin, ...EXPOSED];
+    if (allowsAll) return ['Access-Control-Allow-Origin', '*', ...EXPOSED];
+    if (origin === undefined || !origins.includes(origin)) return undefined;
+    return ['Access-Control-Allow-Origin', origin, ...EXPOSED];
   }
 
   function toPage({ headers, ...reply }: Reply, allowed: readonly string[] = []): Reply {
@@ -57,9 +61,10 @@ export function withCors(respond: Respond, serve: FrontDoor['serve'], origins: r
   }
 
   return (head, clientAddress) => {
-    const allowed = allowedFields(fieldOf(head, 'origin'));
-    const isPreflight = head.method === 'OPTIONS' && fieldOf(head, 'access-control-request-method') !== undefined;
-    const isAllowed = allowed !== undefined && isPreflight;
+    const origin = fieldOf(head, 'origin');
+    const allowed = allowedFields(origin);
+    const asksFirst = head.method === 'OPTIONS' && fieldOf(head, 'access-control-request-method') !== undefined;
+    const isAllowed = allowed !== undefined && origin !== undefined && asksFirst;
     const reply = isAllowed ? serve(head, clientAddress, PREFLIGHT) : respond(head, clientAddress);
     return after(reply, (settled) => toPage(settled, allowed));
   };

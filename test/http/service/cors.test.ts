@@ -100,3 +100,14 @@ test('a service has CORS in every mount: also for header fields that are only in
   const response = await handle(request);
   assert.deepEqual([response.status, response.headers.get('vary')], [200, 'Origin, Accept-Encoding']);
 });
+
+test('the response to a request without an origin can be given to a page by a cache', async () => {
+  for (const [corsOrigins, origin, vary] of [
+    [['*'], '*', 'Accept-Encoding'],
+    [[SHOP], null, 'Origin, Accept-Encoding'],
+  ] as const) {
+    const { url, fetch, apiKey } = createTestService({ corsOrigins });
+    const { headers } = await fetch(`${url}/store/orders`, { headers: { Authorization: `Bearer ${apiKey}` } });
+    assert.deepEqual([headers.get('access-control-allow-origin'), headers.get('vary')], [origin, vary]);
+  }
+});
