@@ -1,4 +1,5 @@
-import { closeSync, existsSync, openSync } from 'node:fs';
+import { closeSync, existsSync, fchownSync, openSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { messageOf } from '../../message-of.js';
 import type { SqliteDatabase } from './database.js';
 import { cannotOpen } from './failure.js';
@@ -51,16 +52,28 @@ export function loadDriver(): new (file: string) => SqliteDatabase {
 
 /**
  * Creates an empty file that only its owner can read, unless the file exists. Returns whether it
- * was created. SQLite gives its log the same mode as the file. If two processes create the file at
- * the same time, only one gets `true`.
+ * was created. SQLite gives its log the same mode and owner as the file. If two processes create
+ * the file at the same time, only one gets `true`.
  */
 export function createPrivately(file: string): boolean {
   try {
     // The flag `x` avoids opening an existing file. Closing a descriptor of an open database would
     // drop all locks that this process holds on it.
-    closeSync(openSync(file, 'ax', 0o600));
+    const descriptor = openSync(file, 'ax', 0o600);
+    if (process.geteuid?.() === 0) giveToOwnerOf(dirname(file), descriptor);
+    closeSync(descriptor);
     return true;
   } catch {
     return false;
+  }
+}
+
+/** Keeps a file that root creates from being closed to the user of the service. */
+function giveToOwnerOf(directory: string, descriptor: number): void {
+  try {
+    const { uid, gid } = statSync(directory);
+    fchownSync(descriptor, uid, gid);
+  } catch {
+    // In a container, root may lack this right.
   }
 }

@@ -71,18 +71,23 @@ export function schemaVersions(database: SqliteDatabase, schemas: Schemas): Read
   return versions;
 }
 
+/** Litestream adds tables of its own to each database that it replicates. */
+const SELECT_TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT GLOB '_litestream_*'";
+
 /**
  * Returns whether this program created the tables. Returns `false` for a database without tables,
  * which this program may use. Throws for the database of another program.
  */
 export function isOurs(database: SqliteDatabase): boolean {
+  let isUnmarked: boolean;
   try {
     // `PRAGMA application_id` must not come first. If the file is busy, libsql would keep the
     // failed statement open, and the file could not be switched to WAL mode.
-    const tables = prepare(database, "SELECT name FROM sqlite_schema WHERE type = 'table'").all();
+    const tables = prepare(database, SELECT_TABLES).all();
     if (tables.length === 0) return false;
     const [row] = prepare(database, 'PRAGMA application_id').all();
     if (row?.['application_id'] === BigInt(APPLICATION_ID)) return true;
+    isUnmarked = tables.some(({ name }) => name === VERSIONS);
   } catch (error) {
     if (!isResult(error, 'not_a_database')) throw error;
     throw new Error(
@@ -90,5 +95,9 @@ export function isOurs(database: SqliteDatabase): boolean {
       { cause: error },
     );
   }
-  throw new Error('the file is not an order database, because it holds other tables; use a separate file');
+  throw new Error(
+    isUnmarked
+      ? `the file has the tables of store-orders without their mark, which ".dump" leaves out; run "PRAGMA application_id = ${APPLICATION_ID}" on it`
+      : 'the file is not an order database, because it holds other tables; use a separate file',
+  );
 }

@@ -47,7 +47,7 @@ export async function runProgram(args: readonly string[], environment: SettingSo
     if (output !== undefined) await writeText(process.stdout, `${output}\n`);
     return 0;
   } catch (error) {
-    await printError(`cannot write to stdout: ${messageOf(error)}`);
+    await printError(['cannot write to stdout', messageOf(error), result.ifUnseen].filter(Boolean).join(': '));
     return 1;
   }
 }

@@ -99,7 +99,8 @@ function showOnce(issued: IssuedKey): CommandResult {
   const rows = [`key      ${key}`, `id       ${id}`, `plan     ${describePlan(plan)}`];
   if (expiresAt !== undefined) rows.push(`expires  ${expiresAt}`);
   const advice = 'Save the key now. It is not stored and cannot be shown again.';
-  return done([...rows, '', advice].join('\n'), { key, ...jsonFieldsOf(issued) });
+  const ifUnseen = `nobody has seen the key of ${id}; run "keys rotate ${id}" or "keys revoke ${id}"`;
+  return done([...rows, '', advice].join('\n'), { key, ...jsonFieldsOf(issued) }, ifUnseen);
 }
 
 function listKeys(invocation: Invocation): Promise<CommandResult> {

@@ -127,7 +127,7 @@ export const settingsSchema = v.object({
     '--db FILE',
     'STORE_ORDERS_DB',
     'SQLite file; serve also accepts :memory:, whose orders are lost when the server stops',
-    v.optional(matchingText(/^(?!\w+:\/\/)./, FILE_EXPECTED), 'store-orders.db'),
+    v.optional(matchingText(/^(?!\w+:\/\/)[^\r\n]+$/, FILE_EXPECTED), 'store-orders.db'),
   ),
   databaseUrl: setting(
     '--database-url URL',

@@ -95,9 +95,9 @@ export function checkContents(opened: UnmigratedFile, name: string): void {
   checkObjects(opened, name);
 }
 
-/** Indexes and SQLite's own tables are harmless. */
+/** Indexes, SQLite's own tables and Litestream's are harmless. */
 const SELECT_OBJECTS = `SELECT type, name FROM sqlite_schema
-  WHERE type IN ('trigger', 'view') OR type = 'table' AND name NOT GLOB 'sqlite_*'`;
+  WHERE type IN ('trigger', 'view') OR type = 'table' AND name NOT GLOB 'sqlite_*' AND name NOT GLOB '_litestream_*'`;
 
 /**
  * Throws a {@link SqliteFileError} if the database has a view, trigger or table that this program

@@ -1,4 +1,4 @@
-import { existsSync, realpathSync, rmSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, realpathSync, rmSync, statSync } from 'node:fs';
 import { openSqliteDatabase } from '../../databases/sqlite/driver.js';
 import { failureOf, isResult } from '../../databases/sqlite/failure.js';
 import { isOurs } from '../../databases/sqlite/migration.js';
@@ -22,12 +22,21 @@ export function restore(backup: string, file: string): CommandResult {
     return withCopy(backup, target, (copy) => {
       if (!removeLog(target, file))
         return failed(`another process uses ${file}; wait for it or stop it, then try again`);
+      keepAccess(target, copy);
       const bytes = putInPlace(copy, target);
       return done(`restored ${file} from ${backup}, ${bytes} bytes`, { file, backup, bytes });
     });
   } finally {
     unlock();
   }
+}
+
+/** Gives the copy the mode and, if this is root, the owner of the file that it replaces. */
+function keepAccess(replaced: string, copy: string): void {
+  const stats = statSync(replaced, { throwIfNoEntry: false });
+  if (stats === undefined) return;
+  chmodSync(copy, stats.mode);
+  if (process.geteuid?.() === 0) chownSync(copy, stats.uid, stats.gid);
 }
 
 /**

@@ -234,6 +234,10 @@ test('an output that does not fit on a full disk is reported as a failure of std
     assert.equal(await failure(command), 'cannot write to stdout: ENOSPC: no space left on device, write');
   }
   assert.equal(await failure('orders show 2 --json'), 'the order 2 does not exist');
+  const unseen = await failure('keys create --plan free');
+  const [, id = ''] =
+    /: nobody has seen the key of (key_\w+); run "keys rotate \1" or "keys revoke \1"$/.exec(unseen) ?? [];
+  assert.equal(await output(`keys revoke ${id}`), `${id} is revoked\n`);
 });
 
 test('an export whose reader closes the pipe ends without an error', async () => {

@@ -41,6 +41,11 @@ const FILES: readonly (readonly [name: string, says: RegExp, make: (file: string
     /: the file is not an order database, because it holds other tables; use a separate file\n$/,
     (file) => change(file, 'PRAGMA journal_mode = WAL; CREATE TABLE cats (name TEXT)'),
   ],
+  [
+    'a database that ".dump" has written out and another file has read',
+    /: the file has the tables of store-orders without their mark, which "\.dump" leaves out; run "PRAGMA application_id = 1397715556" on it\n$/,
+    (file) => createDatabase(file, 'PRAGMA application_id = 0'),
+  ],
   ['a file that records a newer version of its order tables', NEWER, (file) => createDatabase(file, newer('orders'))],
   [
     "a file without a write-ahead log that records a newer version of the program's tables",

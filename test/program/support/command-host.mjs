@@ -1,6 +1,6 @@
 import { Readable, Writable } from 'node:stream';
 import { setTimeout } from 'node:timers/promises';
-import { runProgram } from '../../../dist/program/commands/program.js';
+import { runProgram } from '../../../dist/program/commands/index.js';
 
 // Runs commands of the program for `command-host.ts`, one after the other in one process. Each has a
 // directory, an environment and streams of its own, as in a process of its own.

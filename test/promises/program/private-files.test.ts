@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readdirSync, statSync, symlinkSync } from 'node:fs';
+import { chmodSync, chownSync, readdirSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openSqliteOrderStore } from 'store-orders/sqlite';
@@ -48,4 +48,23 @@ test('openSqliteOrderStore refuses a link to a missing file, and creates nothing
   symlinkSync('missing.db', join(directory, 'link.db'));
   assert.throws(() => openSqliteOrderStore(join(directory, 'link.db')), { kind: 'cannot_open' });
   assert.deepEqual(readdirSync(directory), ['link.db']);
+});
+
+test('files that root creates belong to the owner of their directory; a restored database keeps its owner and mode', {
+  skip: process.geteuid?.() !== 0 && 'needs root',
+}, async () => {
+  const { cwd, output } = programIn();
+  chownSync(cwd, 1, 2);
+  await output('keys create --plan free');
+  await output('db backup copy.db');
+  const file = join(cwd, 'store-orders.db');
+  chownSync(file, 3, 4);
+  chmodSync(file, 0o640);
+  await output('db restore copy.db');
+  const restored = statSync(file);
+  assert.deepEqual([restored.uid, restored.gid, restored.mode & 0o777], [3, 4, 0o640]);
+  for (const name of ['copy.db', 'store-orders.db-server']) {
+    const { uid, gid } = statSync(join(cwd, name));
+    assert.deepEqual([uid, gid], [1, 2], name);
+  }
 });
