@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const MOST_BYTES = 340_000;
+const MOST_BYTES = 400_000;
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)));
 const packed = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { encoding: 'utf8' });

@@ -27,8 +27,6 @@ type PlanParameters = readonly [windows: string, ban: string];
 
 const NO_PLAN: PlanParameters = ['[]', 'false'];
 
-export type RedisCalls = ReturnType<typeof createRedisCalls>;
-
 /** Creates the functions that call the script. Each call is one round trip. */
 export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock | undefined) {
   const recordNames = new LRUCache<string, string>({ max: CACHED_NAMES });

@@ -121,7 +121,7 @@ for (const [way, { skip, urlOf }] of Object.entries(WAYS)) {
       }
       await Promise.allSettled(cancels);
       await fail();
-      await until(async () => (await orders.cancel(5n).catch(() => '')) === 'cancelled');
+      await until(async () => (await Promise.resolve(orders.cancel(5n)).catch(() => '')) === 'cancelled');
     });
   });
 }
