@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { test } from 'node:test';
+import { mock, test } from 'node:test';
 import type { Redis } from 'ioredis';
 import { createPlan, perDay, perMinute } from 'store-orders/limiter';
-import { createRedisLimiter } from 'store-orders/redis';
+import { createRedisLimiter, type RedisLimiter } from 'store-orders/redis';
+import { createManualClock } from 'store-orders/testing';
 import { ADVICE, FORMATS, VERSION } from '../../promises/formats/support/formats.js';
 import { skip } from '../../support/redis-server.js';
 import { openLimiter, PLAN as RECORDED_PLAN, REQUESTS, writeRecords } from './support/records.js';
@@ -46,6 +47,20 @@ for (const [what, damage] of Object.entries(DAMAGE)) {
       assert.equal(limiter.mode, 'shared', 'the limiter still counts all keys in Redis');
     }
   });
+}
+
+// `probed` advances this clock to the next probe.
+let aheadMs = 0;
+const real = performance.now.bind(performance);
+mock.method(performance, 'now', () => real() + aheadMs);
+
+/** Lets a limiter probe its server. Resolves to the mode after the probes. */
+async function probed(limiter: RedisLimiter): Promise<string> {
+  aheadMs += 1_001;
+  void limiter.mode;
+  // The replies to the probes come before this one.
+  for (let n = 0; n < 5; n++) await redis().ping();
+  return limiter.mode;
 }
 
 /** Returns a record as JSON, as redis-cli shows it. */
@@ -111,3 +126,40 @@ test('a record expires when nothing in it counts any more, and its name does not
   await limiter.reset('customer-1');
   assert.deepEqual(await redis().keys('*'), []);
 });
+
+for (const clock of [undefined, createManualClock()]) {
+  test(`a probe ${clock === undefined ? '' : "by the host's clock "}needs a server that can write, changes no record and leaves none`, {
+    skip,
+  }, async () => {
+    let isCut = false;
+    const limiter = createRedisLimiter({
+      clock,
+      deadlineMs: 10_000,
+      async send(command) {
+        if (isCut && command.at(-1) !== 'probe' && command.at(-2) !== 'probe') throw new Error('cut');
+        return redis().call(...command);
+      },
+    });
+    for (let n = 0; n < 3; n++) await limiter.take('known', SMALL);
+    const [name = ''] = await redis().keys('*');
+    const stored = JSON.parse(await unpack(name));
+    const expiresAtMs = await redis().pexpiretime(name);
+    const reasons: string[] = [];
+    for (const [setting, off] of [
+      ['maxmemory', '0'],
+      ['min-replicas-to-write', '0'],
+    ] as const) {
+      isCut = true;
+      for (const key of ['known', 'unknown', 'new']) for (let n = 0; n < 3; n++) await limiter.take(key, SMALL);
+      await redis().config('SET', setting, '1');
+      reasons.push(await probed(limiter));
+      await redis().config('SET', setting, off);
+      assert.equal(await probed(limiter), 'shared');
+      isCut = false;
+    }
+    assert.deepEqual(reasons, ['local', 'local']);
+    assert.deepEqual(await redis().keys('*'), [name]);
+    assert.deepEqual(JSON.parse(await unpack(name)), stored);
+    assert.ok(Math.abs((await redis().pexpiretime(name)) - expiresAtMs) <= 20);
+  });
+}
