@@ -8,9 +8,9 @@ import { createServer } from 'node:http';
 import pg from 'pg';
 import { createMemoryLimiter, createOrderService, nodeHandler, PLANS } from 'store-orders';
 import { createMappedOrderStore } from 'store-orders/postgres';
+import { CREATE_REVISION, REVISION } from './postgres-revision.js';
 
-// If connecting or a query takes longer than these limits, the response is a 503. A long list
-// occupies a connection until its client has read the list.
+// If connecting or a query takes longer than these limits, the response is a 503.
 const pool = new pg.Pool({
   connectionString: process.env['DATABASE_URL'],
   connectionTimeoutMillis: 2_000,
@@ -23,11 +23,13 @@ await pool.query(`CREATE TABLE IF NOT EXISTS purchases (
   number bigint PRIMARY KEY, animal bigint, units integer, leaves_on date, state text NOT NULL)`);
 await pool.query(`INSERT INTO purchases VALUES (1, 12, 1, '2026-08-01', 'paid'), (9007199254740993, 7, 2, NULL, 'sent')
   ON CONFLICT DO NOTHING`);
+await pool.query(CREATE_REVISION);
 
 const store = createMappedOrderStore(pool, {
   table: 'purchases',
   columns: { id: 'number', petId: 'animal', quantity: 'units', shipDate: 'leaves_on', status: 'state' },
   statuses: { pending: ['new', 'paid'], shipped: 'sent', cancelled: 'called off' },
+  revision: REVISION,
 });
 
 const service = createOrderService({

@@ -28,6 +28,7 @@ const MODULES = [
   'next-pages.ts',
   'next-route.ts',
   'orders.ts',
+  'postgres-revision.ts',
   'postgres.ts',
   'redis.ts',
   'workers.ts',
@@ -153,12 +154,15 @@ test('examples/postgres.ts lists and cancels the orders in its own table', { ski
     origin,
     /^\[{"id":1,"petId":12,"quantity":1,"shipDate":"2026-08-01T00:00:00Z"},{"id":9007199254740993,"petId":7,"quantity":2}]$/,
   );
+  const tagOf = async () => (await fetch(`${origin}/v1/store/orders`, { headers })).headers.get('ETag');
+  const tag = await tagOf();
   await assertCancels(origin, [
     ['9007199254740992', 404],
     ['9007199254740993', 409],
     ['1', 204],
     ['1', 409],
   ]);
+  assert.ok(tag && tag === (await tagOf()));
   const { rows } = await engine.pool({ options: '' }).query('SELECT state FROM purchases WHERE number = 1');
   assert.deepEqual(rows, [{ state: 'called off' }]);
 });

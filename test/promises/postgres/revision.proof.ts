@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import type pg from 'pg';
 import { createMappedOrderStore, createPostgresOrderStore } from 'store-orders/postgres';
+import { CREATE_REVISION, REVISION } from '../../../examples/postgres-revision.js';
 import { beginTransaction, isWaiting } from '../../orders/postgres/support/transaction.js';
 import { listed, textOf } from '../../orders/support/store-suite.js';
 import { missingEngine, startEngine } from '../../support/postgres-server.js';
@@ -75,30 +76,78 @@ describe('the revision of the orders in PostgreSQL', { skip: missingEngine }, as
     });
   }
 
-  test('never stays behind: a list that is kept for its version shows all that was committed before it was requested', async (t) => {
-    const { pool, store, later } = await open(t, { max: WRITERS + 2 });
-    let committed = 2;
-    let writing = WRITERS;
-    async function write(writer: number): Promise<void> {
-      for (let n = 0; n < ORDERS_EACH; n++) {
-        await pool.query(`INSERT INTO store_orders (id, status) VALUES (${100 + writer * ORDERS_EACH + n}, 'x')`);
-        committed++;
+  const PURCHASES = `CREATE TABLE purchases (
+    number bigint PRIMARY KEY, animal bigint, units integer, leaves_on date, state text);`;
+  const purchases = (pool: pg.Pool) =>
+    createMappedOrderStore(pool, {
+      table: 'purchases',
+      columns: { id: 'number', petId: 'animal', quantity: 'units', shipDate: 'leaves_on', status: 'state' },
+      revision: REVISION,
+    });
+
+  for (const [what, create, storeOf, insert] of [
+    ['of the own table', 'SELECT', createPostgresOrderStore, 'INSERT INTO store_orders (id, status)'],
+    [
+      'of examples/postgres-revision.ts',
+      PURCHASES + CREATE_REVISION,
+      purchases,
+      'INSERT INTO purchases (number, state)',
+    ],
+  ] as const) {
+    test(`${what} never stays behind: a list that is kept for its version shows all that was committed before it was requested`, async (t) => {
+      const { pool, later } = await open(t, { max: WRITERS + 2 });
+      await pool.query(create);
+      const store = storeOf(pool);
+      const before = (await listed(store)).length;
+      let committed = before;
+      let writing = WRITERS;
+      async function write(writer: number): Promise<void> {
+        for (let n = 0; n < ORDERS_EACH; n++) {
+          await pool.query(`${insert} VALUES (${100 + writer * ORDERS_EACH + n}, 'x')`);
+          committed++;
+        }
+        writing--;
       }
-      writing--;
-    }
-    const writes = Promise.all(Array.from({ length: WRITERS }, (_, writer) => write(writer)));
-    const kept = new Map<unknown, number>();
-    while (writing > 0) {
-      const least = committed;
+      const writes = Promise.all(Array.from({ length: WRITERS }, (_, writer) => write(writer)));
+      const kept = new Map<unknown, number>();
+      while (writing > 0) {
+        const least = committed;
+        later();
+        const pages = await store.list();
+        const count = kept.get(pages.version) ?? JSON.parse(await textOf(pages)).length;
+        kept.set(pages.version, count);
+        assert.ok(count >= least, `${count} orders are listed, ${least} were committed`);
+      }
+      await writes;
       later();
-      const pages = await store.list();
-      const count = kept.get(pages.version) ?? JSON.parse(await textOf(pages)).length;
-      kept.set(pages.version, count);
-      assert.ok(count >= least, `${count} orders are listed, ${least} were committed`);
+      assert.equal((await listed(store)).length, before + WRITERS * ORDERS_EACH);
+    });
+  }
+
+  test('of examples/postgres-revision.ts changes with each listed column, not with a status, and is missing without its trigger', async (t) => {
+    const { pool, later } = await open(t);
+    await pool.query(`${PURCHASES} INSERT INTO purchases VALUES (1, 1, 1, '2030-01-01', 'pending')`);
+    await pool.query(CREATE_REVISION);
+    await pool.query(CREATE_REVISION);
+    const store = purchases(pool);
+    async function changesAfter(statement: string): Promise<boolean> {
+      const { version } = await store.list();
+      await pool.query(`BEGIN; SET LOCAL session_replication_role = replica; ${statement}; COMMIT`);
+      later();
+      return (await store.list()).version !== version;
     }
-    await writes;
-    later();
-    assert.equal((await listed(store)).length, committed);
+    for (const column of ['number', 'animal', 'units', 'leaves_on']) {
+      assert.ok(await changesAfter(`UPDATE purchases SET ${column} = ${column}`), column);
+    }
+    assert.ok(!(await changesAfter("UPDATE purchases SET state = 'sent'")));
+    assert.ok(!(await changesAfter('SELECT 1')));
+    assert.ok(await changesAfter('TRUNCATE purchases'));
+    const end = await beginTransaction(pool, 'INSERT INTO purchases VALUES (2)');
+    assert.ok(await changesAfter('SELECT 1'));
+    await end();
+    assert.ok(await changesAfter('SELECT 1'));
+    assert.ok(await changesAfter('ALTER TABLE purchases ENABLE REPLICA TRIGGER purchases_changed'));
+    assert.ok(await changesAfter('SELECT 1'));
   });
 
   test('changes with each run of a script that seeds the random numbers', async (t) => {
