@@ -114,7 +114,7 @@ for (const [way, { skip, urlOf }] of Object.entries(WAYS)) {
       const { orders } = await open(t, url);
       await orders.put(Array.from({ length: 6 }, (_, id) => ({ id })));
       await setReplica('absent');
-      const cancels: Promise<unknown>[] = [];
+      const cancels: unknown[] = [];
       for (let id = 0; id < 5; id++) {
         cancels.push(orders.cancel(BigInt(id)));
         await until(async () => (await count()).waiting === Math.min(id + 1, 4));
@@ -150,7 +150,7 @@ test('a network that loses the replies of cancels frees their connections when i
   const admin = engine.pool({ options: '' });
   await admin.query(`CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS
     'BEGIN PERFORM pg_sleep(0.5); RETURN NEW; END'; CREATE TRIGGER hold BEFORE UPDATE ON store_orders FOR EACH ROW EXECUTE FUNCTION hold()`);
-  const cancels: Promise<unknown>[] = [];
+  const cancels: unknown[] = [];
   for (let id = 0; id < 4; id++) {
     cancels.push(orders.cancel(BigInt(id)));
     await new Promise((resolve) => setTimeout(resolve, 60));
@@ -159,5 +159,5 @@ test('a network that loses the replies of cancels frees their connections when i
   for (const socket of sockets) socket.unpipe().pause();
   const results = await Promise.allSettled(cancels);
   assert.ok(results.every(({ status }) => status === 'rejected'));
-  await until(async () => (await orders.cancel(5n).catch(() => '')) === 'cancelled');
+  await until(async () => (await Promise.resolve(orders.cancel(5n)).catch(() => '')) === 'cancelled');
 });
