@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks';
 import { inspect } from 'node:util';
 import { checkFunction } from '../check.js';
 import type { ErrorCode, OpenPath } from '../http/index.js';
@@ -36,11 +37,14 @@ export function createProbes(backends: Backends, isDraining: () => boolean): Rea
   let readings: ReturnType<typeof readAll> | undefined;
   let freshUntilMs = 0;
 
+  // Not in the context of the first probe.
+  const readForAll = AsyncResource.bind(readAll);
+
   /** Asks the backends once for all probes that are concurrent or close to each other. */
   function sharedReadings(): ReturnType<typeof readAll> {
     if (readings !== undefined && performance.now() < freshUntilMs) return readings;
     freshUntilMs = Number.POSITIVE_INFINITY;
-    readings = readAll(backends).finally(() => {
+    readings = readForAll(backends).finally(() => {
       freshUntilMs = performance.now() + SHARED_MS;
     });
     return readings;

@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks';
 import { checkFields, checkFunction, checkOneOf } from '../../check.js';
 import type { MaybePromise } from '../../orders/index.js';
 import type { OpenPath } from '../front-door.js';
@@ -24,6 +25,8 @@ export function fixedPath(
   if (!(typeof content === 'string' || typeof content === 'function' || ArrayBuffer.isView(content))) {
     throw new TypeError('content: expected text, bytes, or a function that returns them');
   }
+  // A function is called for all requests, so not in the context of the first.
+  const given = typeof content === 'function' ? AsyncResource.bind(content) : content;
   let select: MaybePromise<SelectRepresentation> | undefined;
 
   function prepare(made: Content): SelectRepresentation {
@@ -44,7 +47,7 @@ export function fixedPath(
 
   return {
     perform(request) {
-      select ??= typeof content === 'function' ? makeOnce(content) : prepare(content);
+      select ??= typeof given === 'function' ? makeOnce(given) : prepare(given);
       return after(select, (selectFor) => selectFor(request));
     },
   };

@@ -5,8 +5,10 @@ import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { createPlan, type OrderServiceOptions, perDay } from 'store-orders';
 import { fetchHandler } from 'store-orders/fetch';
+import { fixedPath } from 'store-orders/handler';
 import { createPostgresOrderStore, type PostgresStatement } from 'store-orders/postgres';
 import { createRedisLimiter } from 'store-orders/redis';
+import { createOrderServer } from 'store-orders/server';
 import { createSqliteOrderStore } from 'store-orders/sqlite';
 import { GARBAGE } from '../../http/mounts/support/attached.js';
 import { SERVERS, serve } from '../../http/mounts/support/servers.js';
@@ -114,6 +116,26 @@ test('a streamed list is read in the context of its request, wherever the host r
   const response = await context.run('a.shop', ask);
   await context.run('b.shop', () => response.text());
   assert.deepEqual(notes, within(LIST, 'a.shop'));
+});
+
+test('what a function returns for all requests is not read in the context of the first', async (t) => {
+  const { notes, note } = createNotes();
+  const page = () => {
+    note('page');
+    return 'page';
+  };
+  const check = () => {
+    note('check');
+    return 'ok' as const;
+  };
+  const server = context.run('server', () => {
+    const { store, limiter } = createShop();
+    const paths = { '/page': fixedPath('text/plain', page) };
+    return createOrderServer({ store, limiter, authenticate, paths, backends: { db: check } });
+  });
+  const port = await serve(t, runInContexts(server));
+  for (const path of ['/page', '/readyz']) assert.equal((await fetch(`http://127.0.0.1:${port}${path}`)).status, 200);
+  assert.deepEqual(notes, within(['page', 'check'], 'server'));
 });
 
 test('of concurrent requests for lists that depend on who asks, each gets its own', async () => {
