@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createMemoryLimiter, createMemoryOrderStore, createOrderService } from 'store-orders';
+import { openSqliteDatabase } from 'store-orders/sqlite';
 import { createManualClock } from 'store-orders/testing';
 import { createApiKey, isApiKey } from '../../dist/program/keys/api-key.js';
 import { type KeyRecord, readKeyRecord } from '../../dist/program/keys/key-record.js';
@@ -217,4 +219,35 @@ test('of 5,000 guessed keys from one address, at most a hundred beyond its quota
     await Promise.all(requests);
   }
   assert.ok(asked >= 600 && asked < 600 + 100, `${asked} were looked up`);
+});
+
+test('a command that revokes a key waits for up to a minute while another process writes, for example an import', async (t) => {
+  const file = join(temporaryDirectory(), 'a.db');
+  const opened = openSqliteStorage(file, { create: true });
+  assert.ok(opened.ok);
+  const { keys, close } = opened.storage;
+  const { id } = await keys.create({ name: 'free' });
+  const other = openSqliteDatabase(file);
+  let nowMs = 0;
+  t.mock.method(performance, 'now', () => nowMs);
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const pass = async (ms: number) => {
+    nowMs += ms;
+    t.mock.timers.tick(ms);
+    await nextTurn();
+  };
+  for (const [waitsMs, outcome] of [
+    [60_000, 'busy'],
+    [59_000, 'changed'],
+  ] as const) {
+    other.exec('BEGIN IMMEDIATE');
+    const revoked = keys.revoke(id).catch(() => 'busy');
+    await nextTurn();
+    await pass(waitsMs);
+    other.exec('COMMIT');
+    await pass(1_000);
+    assert.equal(await revoked, outcome);
+  }
+  other.close();
+  await close();
 });

@@ -21,6 +21,7 @@ interface WaitingWrite {
   readonly untilMs: number;
 }
 
+/** How long a write of a server may wait for the lock, because its client waits too. */
 const LOCK_DEADLINE_MS = 2_000;
 const LOCK_RETRY_MS = 5;
 
@@ -30,7 +31,7 @@ const LOCK_RETRY_MS = 5;
  * If a write fails, only its caller gets the error, and the others are committed without it. Each
  * write runs in the context of its caller, and a commit of several in that of the queue.
  */
-export function createWriteQueue(database: SqliteDatabase): WriteQueue {
+export function createWriteQueue(database: SqliteDatabase, lockDeadlineMs = LOCK_DEADLINE_MS): WriteQueue {
   const shared = currentContext();
   let waiting: WaitingWrite[] = [];
   let isScheduled = false;
@@ -76,7 +77,7 @@ export function createWriteQueue(database: SqliteDatabase): WriteQueue {
           return () => resolve(result);
         },
         reject,
-        untilMs: performance.now() + LOCK_DEADLINE_MS,
+        untilMs: performance.now() + lockDeadlineMs,
       });
     });
     lastWritten = written;

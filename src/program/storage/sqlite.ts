@@ -25,6 +25,9 @@ export interface SqliteStorage extends Storage {
 
 export const IN_MEMORY = ':memory:';
 
+/** How long a command waits for the lock. Storing a million orders may take that long. */
+const LOCK_DEADLINE_MS = 60_000;
+
 /**
  * Opens a database of this program on this thread. Creates a missing file only with `create`, so
  * that a mistyped name does not look like an empty database. Refuses a file with older tables,
@@ -93,7 +96,7 @@ function openHere(file: string): SqliteStorage {
   const database = openSqliteDatabase(file);
   try {
     prepareFile(database, SCHEMAS, true);
-    const queue = createWriteQueue(database);
+    const queue = createWriteQueue(database, LOCK_DEADLINE_MS);
     const keys = createKeyTable(database, queue);
     return {
       name: file,
