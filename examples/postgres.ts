@@ -8,7 +8,7 @@ import { createServer } from 'node:http';
 import pg from 'pg';
 import { createMemoryLimiter, createOrderService, nodeHandler, PLANS } from 'store-orders';
 import { createMappedOrderStore } from 'store-orders/postgres';
-import { CREATE_REVISION, REVISION } from './postgres-revision.js';
+import { CREATE_REVISION, REVISION } from './postgres-revision.ts';
 
 // If connecting or a query takes longer than these limits, the response is a 503.
 const pool = new pg.Pool({
