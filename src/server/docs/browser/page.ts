@@ -22,6 +22,9 @@ let waitUntilMs = 0;
 let isSending = false;
 let updateQuota = () => {};
 
+/** Reads the key without the words before it in a header field, which are often pasted too. */
+const readKey = () => keyInput.value.trim().replace(/^(?:authorization: *)?bearer +/i, '');
+
 const waitMs = () => Math.max(0, waitUntilMs - performance.now());
 
 /**
@@ -33,11 +36,11 @@ async function request(method: 'GET' | 'DELETE', path: string): Promise<ReadResp
   if (isSending || waitMs() > 0) return undefined;
   isSending = true;
   update();
-  const apiKey = keyInput.value.trim();
+  const apiKey = readKey();
   const response = await send(method, base + path, apiKey);
   isSending = false;
   // The user may have changed the key since. The response then does not apply to the new key.
-  if (typeof response !== 'string' && apiKey === keyInput.value.trim()) {
+  if (typeof response !== 'string' && apiKey === readKey()) {
     const { status, headers } = response;
     waitUntilMs = performance.now() + Number(headers.get('Retry-After') ?? 0) * 1_000;
     const isAddressQuota = status === 401 || headers.get('RateLimit-Policy')?.startsWith('"address-');

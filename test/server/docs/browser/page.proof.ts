@@ -23,7 +23,7 @@ suiteInBrowser('the documentation page', (openPage) => {
     assert.equal(await page.locator('#announcement').innerText(), 'Response 200 OK');
   });
 
-  test('after a cancellation by the form, the list is still shown, and the row of the order shows the outcome; after a 429, another key can be used at once', async (t) => {
+  test('after a cancellation by the form, the list is still shown, and the row of the order shows the outcome; after a 429, another key can be used at once, also pasted as a header field', async (t) => {
     const { page, store, text, list } = await openPage(t);
     await list('key-1');
     for (const [id, status, label] of [
@@ -44,7 +44,7 @@ suiteInBrowser('the documentation page', (openPage) => {
     }
     assert.equal(store.get(9007199254740992n)?.status, 'pending');
     assert.match(await text(), /429 Too Many Requests[\s\S]*Wait \d+ s\.\s+rate_limit_exceeded[\s\S]*4 orders/);
-    await list('key-2');
+    await list('Authorization: Bearer key-2');
     await page.locator('#response .status:text("200")').waitFor();
   });
 
