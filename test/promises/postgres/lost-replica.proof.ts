@@ -116,7 +116,7 @@ for (const [way, { skip, urlOf }] of Object.entries(WAYS)) {
       await setReplica('absent');
       const cancels: unknown[] = [];
       for (let id = 0; id < 5; id++) {
-        cancels.push(orders.cancel(BigInt(id)));
+        cancels.push(Promise.resolve(orders.cancel(BigInt(id))));
         await until(async () => (await count()).waiting === Math.min(id + 1, 4));
       }
       await Promise.allSettled(cancels);
@@ -152,7 +152,7 @@ test('a network that loses the replies of cancels frees their connections when i
     'BEGIN PERFORM pg_sleep(0.5); RETURN NEW; END'; CREATE TRIGGER hold BEFORE UPDATE ON store_orders FOR EACH ROW EXECUTE FUNCTION hold()`);
   const cancels: unknown[] = [];
   for (let id = 0; id < 4; id++) {
-    cancels.push(orders.cancel(BigInt(id)));
+    cancels.push(Promise.resolve(orders.cancel(BigInt(id))));
     await new Promise((resolve) => setTimeout(resolve, 60));
   }
   // From now on nothing passes, and nobody is told.

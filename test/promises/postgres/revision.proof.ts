@@ -114,6 +114,7 @@ describe('the revision of the orders in PostgreSQL', { skip: missingEngine }, as
         const least = committed;
         later();
         const pages = await store.list();
+        assert.ok(Symbol.asyncIterator in pages);
         const count = kept.get(pages.version) ?? JSON.parse(await textOf(pages)).length;
         kept.set(pages.version, count);
         assert.ok(count >= least, `${count} orders are listed, ${least} were committed`);
