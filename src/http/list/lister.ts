@@ -64,6 +64,8 @@ export function createListRepresenter(
   const turns = createFairTurns(PLACES);
   let remembered: SharedList<MadeList> | undefined;
   let reading: SharedList<Promise<MadeList>> | undefined;
+  /** Wakes the requests that wait for the end of a reading. The first has waited longest. */
+  const waiting: (() => void)[] = [];
   const readings = createReadings(() => remembered?.list.pieces ?? []);
   /** Whether the store has ever listed a long array without a version. */
   let hasLongArrays: boolean | undefined;
@@ -127,11 +129,24 @@ export function createListRepresenter(
   function share(listed: ListedOrders, request: ListAsker, key: string): MaybePromise<Outcome> {
     const { version } = listed;
     if (remembered !== undefined && remembered.version === version) return select(remembered.list, request, key);
-    if (reading !== undefined && reading.version !== version) {
-      const askAgain = () => (request.isAborted() ? ABORTED : represent(request, key));
-      return reading.list.then(askAgain, askAgain);
-    }
+    if (reading !== undefined && reading.version !== version) return waitFor(request, key);
+    wakeNext();
     return after(reading?.list ?? read(listed), (list) => select(list, request, key));
+  }
+
+  /** Waits until a reading ends, or an earlier request that waits has a list. Then asks again. */
+  async function waitFor(request: ListAsker, key: string): Promise<Outcome> {
+    await new Promise<void>((wake) => waiting.push(wake));
+    try {
+      return request.isAborted() ? ABORTED : await represent(request, key);
+    } finally {
+      wakeNext();
+    }
+  }
+
+  /** Wakes them one after the other: all at once, of many tenants, would ask as many times each. */
+  function wakeNext(): void {
+    waiting.shift()?.();
   }
 
   function read(listed: ListedOrders): MaybePromise<MadeList> {
@@ -143,6 +158,7 @@ export function createListRepresenter(
       const settle = (made?: MadeList) => {
         reading = undefined;
         if (made !== undefined) remembered = { version, list: made };
+        wakeNext();
       };
       list.then(settle, () => settle());
     } else remembered = { version, list };
