@@ -14,6 +14,8 @@ const redis = new Redis(process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379', {
   // Tries to reconnect every 500 ms, so that the limits are shared again soon after the Redis server
   // is back.
   retryStrategy: () => 500,
+  // A command that is sent again would charge its request twice.
+  autoResendUnfulfilledCommands: false,
   // After a failover, the old server is a replica. A new connection leads to the new primary.
   reconnectOnError: ({ message }) => message.includes('READONLY'),
 });

@@ -73,9 +73,9 @@ export async function startRedisCluster(options: readonly string[] = []): Promis
   return servers;
 }
 
-/** Creates a client that reconnects soon after its server is back. */
+/** Creates a client that reconnects soon after its server is back, and sends no command twice. */
 export function connectRedis(port: number): Redis {
-  const client = new Redis(port, '127.0.0.1', { retryStrategy: () => 100 });
+  const client = new Redis(port, '127.0.0.1', { retryStrategy: () => 100, autoResendUnfulfilledCommands: false });
   client.on('error', () => {});
   return client;
 }

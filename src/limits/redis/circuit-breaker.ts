@@ -6,11 +6,11 @@ export interface CircuitBreakerOptions {
   readonly deadlineMs: number;
   /** Resolves if the server that stores the key works again. */
   readonly probe: (key: string) => Promise<unknown>;
-  /** Called with the reason when an outage begins, and for each new reason; with `undefined` when it ends. */
+  /** Called when an outage begins, when it has a new reason, and with `undefined` when it ends. */
   readonly onChange: (outage: Outage | undefined) => void;
 }
 
-/** While it lasts, calls about some keys or all keys are stopped. */
+/** A time in which the calls about some keys, or about all keys, are stopped. */
 export interface Outage {
   readonly error: unknown;
 }
@@ -26,7 +26,7 @@ interface Failures {
 
 const FAILURES_IN_A_ROW = 3;
 const PROBE_EVERY_MS = 1_000;
-/** Keeps reasons that differ each time, such as a port, from being reported forever. */
+/** How many reasons of one outage are reported. Some messages differ each time. */
 const MOST_REASONS = 10;
 
 /**
@@ -135,9 +135,9 @@ export function createCircuitBreaker({ deadlineMs, ...options }: CircuitBreakerO
   }
 
   /**
-   * Starts the probe that is due. While the calls about a key are stopped, each second a request for
-   * it starts a probe about it. Besides, each second any request starts a probe about the key that
-   * failed first, or, if all calls are stopped, about the key of the request.
+   * Starts the probe that is due. While the calls about a key are stopped, a request for it starts a
+   * probe about it once a second. Also once a second, any request starts a probe about the key that
+   * failed first, or, if all calls are stopped, about its own key.
    */
   function probeIfDue(key: string | undefined): void {
     const nowMs = performance.now();

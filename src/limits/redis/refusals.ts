@@ -44,13 +44,13 @@ export function createRefusals(localMs: () => number, repeatForMs: number) {
 
     /** Remembers a decision of the server. `sentMs` is when it was asked. */
     note({ decision, banEndMs }: ServerDecision, sentMs: number): void {
-      const { key, nowMs } = decision;
-      const receivedMs = localMs();
-      if (!decision.allowed) {
-        refusals.set(key, { decision, sentMs, receivedMs, banEndMs: banEndMs && receivedMs + banEndMs - nowMs });
-      } else if (banLeftMs(key) > 0) {
-        refusals.delete(key);
+      const { key, allowed, nowMs } = decision;
+      if (allowed) {
+        if (banLeftMs(key) > 0) refusals.delete(key);
+        return;
       }
+      const receivedMs = localMs();
+      refusals.set(key, { decision, sentMs, receivedMs, banEndMs: banEndMs && receivedMs + banEndMs - nowMs });
     },
 
     /** Remembers a ban that the server has stored. */
