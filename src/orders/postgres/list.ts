@@ -91,13 +91,13 @@ async function readPage(
   first: OrderId | undefined,
   limit: number | 'ALL',
 ): Promise<Page> {
-  const [condition, hasNull, values] =
+  const [condition, missing, values] =
     first === undefined
       ? ['', `EXISTS (SELECT FROM ${table} AS o WHERE o.${id} IS NULL)`, []]
       : [`WHERE o.${id} >= $1::text::int8`, 'false', [`${first}`]];
   // `string_agg` reads directly from the sorted subquery, so it keeps the sequence.
   const text = `SELECT count(*)::text AS count, max(id)::int8::text AS last, string_agg(json, ',') AS text,
-      (${hasNull})::text AS has_null
+      (${missing})::text AS missing
     FROM (SELECT o.${id} AS id, ${json} AS json FROM ${table} AS o ${condition} ORDER BY o.${id} LIMIT ${limit}) AS page`;
   // Not prepared: a plan made for a few rows would sort the whole table after it has grown.
   const { rows } = await client.query({ text, values }).catch((error) => {
@@ -106,7 +106,7 @@ async function readPage(
     throw new Error(`columns.id: ${table} has an id that is not an int64: ${messageOf(error)}`, { cause: error });
   });
   const [page] = rows;
-  if (page?.['has_null'] === 'true') throw new Error(`columns.id: ${table} has an id that is NULL`);
+  if (page?.['missing'] === 'true') throw new Error(`columns.id: ${table} has an id that is NULL`);
   return {
     text: escapeNonAscii(String(page?.['text'] ?? '')),
     last: Number(page?.['count']) === limit ? BigInt(String(page?.['last'])) : undefined,

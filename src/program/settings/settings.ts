@@ -138,6 +138,7 @@ export const settingsSchema = v.object({
         v.string(DATABASE_URL_EXPECTED),
         v.check((url) => !/\s$/.test(url), 'ends in a space or line break; store it without one, as with printf %s'),
         v.check((url) => !/[?&]target_session_attrs=/.test(url), SESSION_ATTRIBUTES_EXPECTED),
+        v.check((url) => !/[?&]schema=/.test(url), 'pg ignores schema; write options=-c%20search_path%3DNAME instead'),
         v.check(isPostgresUrl, DATABASE_URL_EXPECTED),
       ),
     ),

@@ -32,9 +32,14 @@ const REPLY_MS = STATEMENT_MS + 1_000;
 /** The SQLSTATE code of a pooler that refuses a startup parameter. */
 const PROTOCOL_VIOLATION = '08P01';
 
-/** Looks up an order and a key that do not exist, because a list would read every order. */
+/**
+ * Looks up an order and a key that do not exist, because a list would read every order. Row-level
+ * security without a policy would make both tables look empty.
+ */
 const SELECT_STATE = `SELECT current_setting('transaction_read_only') AS is_read_only,
-  EXISTS (SELECT FROM store_orders WHERE id = 0), EXISTS (SELECT FROM store_orders_keys WHERE id = '')`;
+  EXISTS (SELECT FROM store_orders WHERE id = 0), EXISTS (SELECT FROM store_orders_keys WHERE id = ''), (
+    SELECT string_agg(name::text, ', ') FROM unnest('{store_orders,store_orders_keys}'::regclass[]) AS name
+    WHERE row_security_active(name) AND NOT EXISTS (SELECT FROM pg_policy WHERE polrelid = name)) AS hidden`;
 
 /**
  * Selects what the server runs for the program for longer than any sound statement takes. Statements
@@ -151,6 +156,7 @@ function storageOf(pool: Pool, name: string, hasLongStatement?: PatienceOptions[
     async state(): Promise<'ok'> {
       const [row] = (await pool.query(SELECT_STATE)).rows;
       if (row.is_read_only === 'on') throw new Error('the database is read-only');
+      if (row.hidden !== null) throw new Error(`row-level security hides ${row.hidden}; create a policy for this role`);
       return 'ok';
     },
 

@@ -3,7 +3,12 @@ import { Readable } from 'node:stream';
 import { describe, test } from 'node:test';
 import postgres from 'postgres';
 import type { OrderInput } from 'store-orders';
-import { createPostgresOrderStore, type PostgresPool, type PostgresStatement } from 'store-orders/postgres';
+import {
+  createMappedOrderStore,
+  createPostgresOrderStore,
+  type PostgresPool,
+  type PostgresStatement,
+} from 'store-orders/postgres';
 import { importRecords } from '../../../dist/orders/postgres/import.js';
 import { readRecords } from '../../../dist/orders/postgres/list.js';
 import { missingEngine, startEngine } from '../../support/postgres-server.js';
@@ -175,7 +180,8 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
   test('the order store works with any PostgreSQL driver that can be called through a single query function', async () => {
     const { pool } = await stored(...EDGE_IDS.map((id) => ({ id, petId: id, shipDate: '2026-02-03T04:05:06Z' })));
     const connection = { options: pool.options.options ?? '' };
-    const sql = postgres({ ...engine.connection, database: 'postgres', connection });
+    // Some hosts rename all columns of results.
+    const sql = postgres({ ...engine.connection, database: 'postgres', connection, transform: postgres.camel });
     const query = async ({ text, values }: PostgresStatement) => ({ rows: await sql.unsafe(text, values) });
     const store = createPostgresOrderStore({ query });
     await store.migrate();
@@ -183,6 +189,9 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     assert.equal(await store.ship(0n), 'already_cancelled');
     assert.deepEqual(await store.put([{ id: 5 }, { id: 0 }]), { outcome: 'exists', id: 0n });
     assert.equal((await listed(store)).length, EDGE_IDS.length);
+    await pool.query('CREATE TABLE mapped (id bigint, status text); INSERT INTO mapped VALUES (NULL)');
+    const columns = { id: 'id', status: 'status' };
+    await assert.rejects(async () => createMappedOrderStore({ query }, { table: 'mapped', columns }).list(), /NULL/);
     await sql.end();
   });
 });

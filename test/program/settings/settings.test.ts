@@ -64,6 +64,10 @@ const MISTAKES: readonly Mistake[] = [
     ['--database-url', `${SHOP}?target_session_attrs=read-write`],
     '--database-url: pg ignores target_session_attrs; name one host, at an address that follows the primary, and leave the parameter out',
   ],
+  [
+    { DATABASE_URL: `${SHOP}?schema=shop` },
+    'DATABASE_URL: pg ignores schema; write options=-c%20search_path%3DNAME instead',
+  ],
   ['{"databaseUrl": 5432}', `${CONFIG}: databaseUrl: ${DATABASE_URL}`],
   ['{"redisUrl": 6379}', `${CONFIG}: redisUrl: ${REDIS_URL}`],
   ['{"host": 7}', `${CONFIG}: host: expected a host name or an address, not 7`],

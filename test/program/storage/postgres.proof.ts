@@ -157,6 +157,24 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
     assert.equal(await orders.cancel(1n), 'cancelled');
   });
 
+  test('a server whose role sees no row of a table, because row-level security has no policy, is not ready', async (t) => {
+    const { url, storage } = await serve(t);
+    const admin = await connect(url);
+    await admin.query(`CREATE ROLE app LOGIN; GRANT SELECT, UPDATE, INSERT ON ALL TABLES IN SCHEMA public TO app;
+      ALTER TABLE store_orders_keys ENABLE ROW LEVEL SECURITY`);
+    const opened = await openPostgresStorage(url.replace('postgres@', 'app@'));
+    assert.ok(opened.ok);
+    const { state, close } = opened.storage;
+    await assert.rejects(async () => state(), {
+      message: 'row-level security hides store_orders_keys; create a policy for this role',
+    });
+    assert.equal(await storage.state(), 'ok');
+    await admin.query('CREATE POLICY all_keys ON store_orders_keys TO app USING (true)');
+    assert.equal(await state(), 'ok');
+    await close();
+    await admin.end();
+  });
+
   test('a server exits at SIGTERM although its database has stopped responding', async (t) => {
     const url = await createDatabase(engine);
     const server = await startServer(t, { env: { DATABASE_URL: url } }, '--redis-url', 'redis://127.0.0.1:1');
