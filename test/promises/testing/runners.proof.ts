@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
 import { join } from 'node:path';
 import { before, suite, test } from 'node:test';
 import { createProject, outerEnvironment, packInto } from '../../support/outer-environment.js';
@@ -94,6 +95,25 @@ suite('a separate project that installs the packed package', { skip }, () => {
       assert.match(passes(runner, environment, 'module', code), /Tests:? +[13] passed/);
     });
   }
+
+  const hasSqlite = isBuiltin('node:sqlite');
+  test('in Jest, a write waits for the lock of a SQLite file, although the error of node:sqlite is of another realm', {
+    skip: !hasSqlite && 'this Node.js has no node:sqlite',
+  }, () => {
+    const code = `
+      import { DatabaseSync } from 'node:sqlite';
+      import { createSqliteOrderStore } from 'store-orders/sqlite';
+      test('waits', async () => {
+        const [database, other] = [new DatabaseSync('orders.db'), new DatabaseSync('orders.db')];
+        const store = createSqliteOrderStore(database);
+        await store.put([{ id: 1n }]);
+        other.exec('BEGIN IMMEDIATE');
+        const cancelled = store.cancel(1n);
+        setTimeout(() => other.exec('COMMIT'), 50);
+        expect(await cancelled).toBe('cancelled');
+      });`;
+    passes('jest', 'sqlite', 'module', code);
+  });
 
   test('a CommonJS test of Jest can load the package as examples/README.md shows', () => {
     const guide = readFileSync(join(root, 'examples/README.md'), 'utf8');
