@@ -39,12 +39,11 @@ export class SqliteFileError extends Error {
 }
 
 function resultOf(error: unknown): SqliteResult | undefined {
-  // node:sqlite has the extended result code in `errcode`. better-sqlite3 and libsql have the name
-  // of that code in `code`.
-  const { code, errcode }: { readonly code?: unknown; readonly errcode?: unknown } = Object(error);
+  // node:sqlite has the extended result code in `errcode`, libsql in `rawCode`. better-sqlite3 has
+  // the name of that code in `code`, as libsql has for most codes.
+  const { code, errcode, rawCode = errcode }: Readonly<Record<string, unknown>> = Object(error);
   return RESULTS.find(
-    ([, known, name]) =>
-      errcode === known || (typeof errcode === 'number' && (errcode & 0xff) === known) || String(code).startsWith(name),
+    ([, known, name]) => (typeof rawCode === 'number' && (rawCode & 0xff) === known) || String(code).startsWith(name),
   )?.[0];
 }
 

@@ -25,7 +25,8 @@ for (const [errcode, code, kind, message] of [
   [19, 'SQLITE_CONSTRAINT', 'other', `${WRITE}: why`],
 ] as const) {
   test(`${code} of any driver becomes a sentence about the file and what to do`, () => {
-    for (const driver of [{ errcode, code: 'ERR_SQLITE_ERROR' }, { code }]) {
+    const unnamed = { rawCode: errcode, code: `UNKNOWN_SQLITE_ERROR_${errcode}` };
+    for (const driver of [{ errcode, code: 'ERR_SQLITE_ERROR' }, { code }, unnamed]) {
       const cause = Object.assign(new Error('why'), driver);
       const failure = failureOf(cause, 'a.db', 'write');
       assert.deepEqual([failure.kind, failure.message, failure.cause], [kind, message, cause]);
