@@ -150,7 +150,7 @@ test('fixed content has an ETag, is compressed, and is made once for all first r
 
 test('fixed content that could not be made is made again; a client that has it gets 304', async () => {
   const contents = [new Error('not yet'), 'now'];
-  const path = fixedPath('text/plain', () => {
+  const path = fixedPath('text/plain', async () => {
     const next = contents.shift();
     if (typeof next === 'string') return next;
     throw next;
