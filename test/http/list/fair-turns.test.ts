@@ -1,8 +1,18 @@
 import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { test } from 'node:test';
 import type { ListedOrders } from 'store-orders';
+import { fetchHandler } from 'store-orders/fetch';
+import { nodeHandler } from 'store-orders/handler';
+import { fakeStore } from '../../support/fake-store.js';
 import { until } from '../../support/until.js';
+import { serve } from '../mounts/support/servers.js';
+import { get as getHead } from '../support/messages.js';
+import { open } from '../support/raw-socket.js';
+import { onReplies } from '../support/replies.js';
+import { createShop, KEY, ORDERS } from '../support/shop.js';
 import { createAsker, manyOrders, settled } from './support/asker.js';
 
 const LONG = manyOrders(600);
@@ -147,4 +157,29 @@ test('an array that the host changes while it waits or is serialised is listed a
   listed.length = 600;
   const texts = (await Promise.all(replies)).map(({ text }) => JSON.parse(text).length);
   assert.deepEqual(texts, [1_200, 600]);
+});
+
+test('the mounts for node:http and fetch tell the service when a client has hung up', async (t) => {
+  const calls: (() => void)[] = [];
+  const list = () => new Promise<ListedOrders>((resolve) => calls.push(() => resolve(LONG)));
+  const { service } = createShop({ store: fakeStore({ list }) });
+  const statuses: number[] = [];
+  t.after(onReplies(({ status }) => statuses.push(status)));
+  const server = createServer(nodeHandler(service));
+  const port = await serve(t, server);
+  const handle = fetchHandler(service);
+  const controller = new AbortController();
+  const first = handle(new Request(`http://a${ORDERS}`, { headers: [KEY] }));
+  await until(() => calls.length === 1);
+  const aborted = handle(new Request(`http://a${ORDERS}`, { headers: [KEY], signal: controller.signal }));
+  const arrived = once(server, 'request');
+  const socket = open(port, getHead());
+  const [, response] = await arrived;
+  controller.abort();
+  socket.destroy();
+  await once(response, 'close');
+  calls[0]?.();
+  await Promise.all([first, aborted]);
+  await until(() => statuses.length === 3);
+  assert.deepEqual([statuses.sort(), calls.length], [[200, 408, 408], 1]);
 });
