@@ -24,6 +24,9 @@ type Format = 'json' | 'csv';
 
 class Interrupted extends Error {}
 
+/** What is wrong with the input of an import, with its cause. */
+class InputFailure extends Error {}
+
 export async function importOrders(invocation: Invocation): Promise<CommandResult> {
   const { operand: file } = invocation;
   const statuses = readStatuses(invocation);
@@ -108,9 +111,14 @@ async function store(
   const counts = new Map<string, number>();
 
   async function* countBatches(): AsyncGenerator<readonly ImportedRecord[]> {
-    for await (const batch of batches) {
-      for (const { record } of batch) counts.set(record.status, (counts.get(record.status) ?? 0) + 1);
-      yield batch;
+    try {
+      for await (const batch of batches) {
+        for (const { record } of batch) counts.set(record.status, (counts.get(record.status) ?? 0) + 1);
+        yield batch;
+      }
+    } catch (error) {
+      // Only the input throws here, because a failure of the storage ends the iteration.
+      throw new InputFailure(messageOf(error), { cause: error });
     }
   }
 
@@ -133,9 +141,11 @@ async function store(
       }
     }
   } catch (error) {
-    if (error instanceof ImportMistake) return refused(error.line, error.message);
-    if (error instanceof Interrupted) return failed(`${name}: interrupted; nothing was imported`, 130);
-    throw error;
+    if (!(error instanceof InputFailure)) throw error;
+    const { message, cause } = error;
+    if (cause instanceof ImportMistake) return refused(cause.line, message);
+    if (cause instanceof Interrupted) return failed(`${name}: interrupted; nothing was imported`, 130);
+    return failed(`cannot read ${name}: ${message}; nothing was imported`);
   }
 }
 

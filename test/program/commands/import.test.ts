@@ -224,6 +224,14 @@ test('an export of no orders is an empty text, an empty array, or only the names
   assert.equal(await output('orders export --format csv'), CSV_HEAD);
 });
 
+test('an input that cannot be read to its end is named, not the database', {
+  skip: !existsSync('/proc/self/mem') && 'needs Linux, whose /proc/self/mem fails when it is read',
+}, async () => {
+  const { failure } = commandsIn();
+  const message = 'cannot read /proc/self/mem: EIO: i/o error, read; nothing was imported';
+  assert.equal(await failure('orders import /proc/self/mem'), message);
+});
+
 test('an output that does not fit on a full disk is reported as a failure of stdout, not of the database', {
   skip: !existsSync('/dev/full'),
 }, async () => {
