@@ -13,7 +13,7 @@ export interface PatientClient extends PostgresClient {
 export interface PatienceOptions {
   /** The most statements that the server runs at a time. */
   readonly most: number;
-  /** How long a caller waits for a place, and then for the reply. */
+  /** How long a caller waits for the reply. */
   readonly replyMs: number;
   /** Asks on a new connection whether the server runs any statement of this program for long. */
   hasLongStatement(): Promise<boolean>;
@@ -25,6 +25,8 @@ interface Running {
   readonly end: (destroy: boolean) => void;
 }
 
+/** How long a caller waits for a place, which is free unless statements are overdue. */
+const PLACE_MS = 1_000;
 /** The pause before each question about overdue statements. */
 const ASK_MS = 1_000;
 /** Takes the place of the pool's own limit, which would close the connection. */
@@ -60,7 +62,7 @@ export function createPatientClient(
 
   return {
     async query(statement) {
-      if (!(await places.take(replyMs))) throw new Error(`the database has not ended ${most} earlier statements`);
+      if (!(await places.take(PLACE_MS))) throw new Error(`the database has not ended ${most} earlier statements`);
       const client = await holdConnection(connect).catch((error) => {
         places.end();
         throw error;

@@ -126,6 +126,8 @@ function isStatementError(error: unknown): boolean {
  * not delay all later calls.
  */
 const SLOW_MS = 25;
+/** With this many groups in flight, calls gather in one next group, instead of in many small ones. */
+const MOST_IN_FLIGHT = 4;
 
 /**
  * Creates a function that groups its calls: those of one pass of the event loop, and those made
@@ -139,26 +141,37 @@ function createGrouping<Call extends { readonly context: Context }>(
 ): (call: Call) => void {
   const shared = currentContext();
   let waiting: Call[] = [];
-  let isBusy = false;
+  let inFlight = 0;
+  /** Whether the next group waits for the one before it. */
+  let isHeld = false;
+
+  function schedule(): void {
+    if (isHeld || waiting.length === 0 || inFlight === MOST_IN_FLIGHT) return;
+    isHeld = true;
+    setImmediate(sendNext);
+  }
 
   function sendNext(): void {
     const calls = waiting.slice(0, most);
     waiting = waiting.slice(most);
+    inFlight++;
     const slow = setTimeout(release, SLOW_MS);
     let isReleased = false;
     function release(): void {
-      if (isReleased) return;
+      if (!isReleased) isHeld = false;
       isReleased = true;
       clearTimeout(slow);
-      isBusy = waiting.length > 0;
-      if (isBusy) setImmediate(sendNext);
+      schedule();
     }
-    contextOf(calls, shared).runInAsyncScope(send, undefined, calls).then(release, release);
+    function end(): void {
+      inFlight--;
+      release();
+    }
+    contextOf(calls, shared).runInAsyncScope(send, undefined, calls).then(end, end);
   }
 
   return (call) => {
     waiting.push(call);
-    if (!isBusy) setImmediate(sendNext);
-    isBusy = true;
+    schedule();
   };
 }

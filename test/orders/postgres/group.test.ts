@@ -124,6 +124,29 @@ test('a cancel without a reply delays the next one by only 25 ms, and fails alon
   await last;
 });
 
+test('while four groups are slow, later cancels gather in one group, which is sent when one of the four ends', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const { store, asked } = heldPool();
+  const outcomes: unknown[] = [];
+  for (let id = 1n; id <= 10n; id++) {
+    outcomes.push(store.cancel(id));
+    await setImmediate();
+    t.mock.timers.tick(25);
+    await setImmediate();
+  }
+  assert.equal(asked.length, 4);
+  asked[1]?.resolve({ rows: [] });
+  await outcomes[1];
+  await setImmediate();
+  await setImmediate();
+  assert.deepEqual(
+    asked.slice(4).map(({ values }) => values),
+    [['{5,6,7,8,9,10}']],
+  );
+  for (const { resolve } of asked) resolve({ rows: [] });
+  await Promise.all(outcomes);
+});
+
 test('after a pooler has lost a named statement, it is sent again without its name, and no more are named; any other failure is not sent again', async (t) => {
   const warn = t.mock.method(process, 'emitWarning', () => {});
   for (const [code, named] of [
