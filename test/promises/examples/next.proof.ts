@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { run } from '../../support/outer-environment.js';
 import { root } from '../../support/root.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
-import { headers, pathOf, serve } from './support/start.js';
+import { examples, headers, pathOf, serve } from './support/start.js';
 
 const tools = join(root, 'test/next-tools/node_modules');
 const skip = !existsSync(tools) && 'Next.js is not installed: npm ci --ignore-scripts --prefix test/next-tools';
@@ -56,4 +56,38 @@ test('the examples for Next.js pass next build with its default settings, and se
       assert.deepEqual([stranger.status, stranger.headers.get('X-RateLimit-Remaining')], [401, remaining], url);
     }
   }
+});
+
+test('with the setting of the guide, a route of Next.js uses an order store in a SQLite file', { skip }, async (t) => {
+  const cwd = temporaryDirectory();
+  const modules = join(cwd, 'node_modules');
+  const installed = join(modules, 'store-orders');
+  mkdirSync(installed, { recursive: true });
+  for (const name of readdirSync(tools)) if (!name.startsWith('.')) symlinkSync(join(tools, name), join(modules, name));
+  for (const part of ['dist', 'package.json']) cpSync(join(root, part), join(installed, part), { recursive: true });
+  for (const name of ['lru-cache', 'valibot', 'libsql']) {
+    if (!existsSync(join(modules, name))) symlinkSync(join(root, 'node_modules', name), join(modules, name));
+  }
+  const guide = readFileSync(new URL('README.md', examples), 'utf8');
+  const [, setting = ''] = /^\| Next\.js \| `(.+?)` \|$/m.exec(guide) ?? [];
+  writeFileSync(join(cwd, 'package.json'), '{ "private": true, "type": "module" }');
+  writeFileSync(join(cwd, 'next.config.mjs'), `export default { ${setting} };`);
+  mkdirSync(join(cwd, 'app/cancel'), { recursive: true });
+  writeFileSync(
+    join(cwd, 'app/cancel/route.js'),
+    `import { openSqliteOrderStore } from 'store-orders/sqlite';
+    export const dynamic = 'force-dynamic';
+    export async function GET() {
+      const store = openSqliteOrderStore('orders.db');
+      await store.put([{ id: 1 }], { replace: true });
+      const outcome = await store.cancel(1n);
+      await store.close();
+      return new Response(outcome);
+    }`,
+  );
+  const next = join(tools, 'next/dist/bin/next');
+  run(process.execPath, [next, 'build', '--webpack'], cwd);
+  const start = [process.execPath, next, 'start', '--port', '0', '--hostname', '127.0.0.1'];
+  const response = await fetch(`${await serve(t, start, { cwd })}/cancel`);
+  assert.equal(await response.text(), 'cancelled');
 });
