@@ -1,8 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { availableParallelism, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { root } from './support/root.js';
 
@@ -54,7 +55,7 @@ const { status, signal } = spawnSync(
     ...['--test', `--test-concurrency=${Math.min(availableParallelism() + 1, MOST_AT_ONCE)}`],
     ...[`--test-reporter=${values.plain ? 'dot' : 'spec'}`, '--test-reporter-destination=stdout'],
     ...['--test-reporter=./test/skipped-reporter.mjs', `--test-reporter-destination=${skipped}`],
-    ...files,
+    ...(set === 'quick' ? groupsOf(files) : files),
   ],
   { cwd: root, env: { ...(set === 'quick' && QUICK), ...process.env }, stdio: 'inherit' },
 );
@@ -79,6 +80,20 @@ function testFiles(endings: readonly string[]): readonly string[] {
     .filter((file) => endings.some((ending) => file.endsWith(ending)) && !file.includes('/node_modules/'))
     .filter((file) => folders.length === 0 || folders.some((folder) => file.startsWith(`test/${folder}`)))
     .sort();
+}
+
+/**
+ * Returns a module for each folder, which imports its files, so that they share a process: to start
+ * one takes as long as most files.
+ */
+function groupsOf(files: readonly string[]): readonly string[] {
+  const folders = new Set(files.map((file) => dirname(file)));
+  return Array.from(folders, (folder) => {
+    const group = join(results, `${folder.replaceAll('/', '-')}.test.mjs`);
+    const members = files.filter((file) => dirname(file) === folder);
+    writeFileSync(group, members.map((file) => `import '${pathToFileURL(join(root, file))}';\n`).join(''));
+    return group;
+  });
 }
 
 /** Returns a paragraph: which files were not run, which tests were skipped, and how to run them. */

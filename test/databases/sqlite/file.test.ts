@@ -27,6 +27,8 @@ function opened(t: TestContext, onStart: (thread: Worker) => void = () => {}) {
 }
 
 test('close ends one thread after the other, so that the last one removes the write-ahead log; then every call is rejected', async (t) => {
+  // Threads that other tests have started are announced late.
+  await nextTurn();
   const events: string[] = [];
   const { store } = opened(t, (thread) => {
     const send = thread.postMessage.bind(thread);
