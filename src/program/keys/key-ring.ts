@@ -10,9 +10,9 @@ import type { KeyRecord } from './key-record.js';
  * key is in use.
  */
 export interface KeyRing extends Omit<KeyReads, 'byDigest'>, Pick<KeyWrites, 'setPlan'> {
-  /** Returns the id and plan of a key, or `undefined` if it is unknown, revoked or expired. */
-  authenticate(apiKey: string): Principal | undefined | Promise<Principal | undefined>;
-  /** The same for a key that was valid when it was last looked up. See `AdmissionOptions`. */
+  /** Looks up the id and plan of a key. `undefined` if the key is unknown, revoked or expired. */
+  authenticate(apiKey: string): Promise<Principal | undefined> | undefined;
+  /** The same, from memory if it can, for a key that was valid when it was last looked up. Asked first. */
   authenticateKnown(apiKey: string): Principal | undefined | Promise<Principal | undefined>;
   /** Issues a key. The result contains the key's text, which is not stored. */
   create(plan: KeyPlan, options?: Pick<KeyRecord, 'name' | 'expiresAt'>): Promise<IssuedKey>;
@@ -127,14 +127,13 @@ export function createKeyRing(
     return result;
   }
 
-  function authenticateKnown(apiKey: string): Principal | undefined | Promise<Principal | undefined> {
-    const key = known.get(apiKey);
-    return key === undefined || nowMs() - key.lookedUpMs <= TRUSTED_MS ? key : lookUp(apiKey);
-  }
-
   return {
-    authenticate: (apiKey) => authenticateKnown(apiKey) ?? (isApiKey(apiKey) ? lookUp(apiKey) : undefined),
-    authenticateKnown,
+    authenticateKnown(apiKey) {
+      const key = known.get(apiKey);
+      return key === undefined || nowMs() - key.lookedUpMs <= TRUSTED_MS ? key : lookUp(apiKey);
+    },
+
+    authenticate: (apiKey) => (isApiKey(apiKey) ? lookUp(apiKey) : undefined),
 
     async create(plan, options) {
       const record = { id: `key_${randomBase62(10)}`, ...options, plan, createdAt: new Date().toISOString() };
