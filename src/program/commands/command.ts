@@ -34,6 +34,8 @@ export interface CommandOption {
 
 /** A call of a command whose operand and options have been checked. */
 export interface Invocation extends SettingSources {
+  /** Whether `--json` is given, which every command accepts. It is no entry of `flags`. */
+  readonly wantsJson?: boolean;
   /** The operand, or an empty string if the command takes none. */
   readonly operand: string;
 }

@@ -160,11 +160,11 @@ function storedResult(name: string, count: number, counts: ReadonlyMap<string, n
 export function exportOrders(invocation: Invocation): Promise<CommandResult> {
   const format = readFormat(invocation, 'json');
   return withStorage(invocation, ({ records }) =>
-    print(format === 'csv' ? csvTexts(records()) : jsonTexts(records(), invocation.flags.has('json'))),
+    print(format === 'csv' ? csvTexts(records()) : jsonTexts(records(), invocation.wantsJson)),
   );
 }
 
-export async function* jsonTexts(records: Records, asArray: boolean): AsyncGenerator<string> {
+export async function* jsonTexts(records: Records, asArray = false): AsyncGenerator<string> {
   let separator = asArray ? '[' : '';
   const between = asArray ? ',\n' : '\n';
   for await (const batch of records) {

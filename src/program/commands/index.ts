@@ -30,8 +30,10 @@ const VERSION: ReadonlySet<string> = new Set(['--version', '-v', 'version']);
 
 /** Runs the program with these arguments and returns its exit code. */
 export async function runProgram(args: readonly string[], environment: SettingSources['environment']): Promise<number> {
-  const wantsJson = beforeOperands(args).includes('--json');
-  const result = await runCommand(args, environment).catch((error) => {
+  const early = beforeOperands(args);
+  const wantsJson = early.includes('--json');
+  const others = [...early.filter((text) => text !== '--json'), ...args.slice(early.length)];
+  const result = await runCommand(others, environment, wantsJson).catch((error) => {
     if (!(error instanceof Misuse)) throw error;
     return failed(error.message, 2);
   });
@@ -57,7 +59,11 @@ async function printError(message: string): Promise<void> {
   await writeText(process.stderr, `${styled('red', `${PROGRAM}:`, process.stderr)} ${lines}\n`);
 }
 
-async function runCommand(args: readonly string[], environment: SettingSources['environment']): Promise<CommandResult> {
+async function runCommand(
+  args: readonly string[],
+  environment: SettingSources['environment'],
+  wantsJson: boolean,
+): Promise<CommandResult> {
   if (VERSION.has(args[0] ?? '')) return versionResult();
   const isHelp = args[0] === 'help';
   const given = isHelp ? args.slice(1) : args;
@@ -86,7 +92,7 @@ async function runCommand(args: readonly string[], environment: SettingSources['
       `the program runs only in Node.js; in ${runtime}, mount fetchHandler of "store-orders/fetch" instead`,
     );
   }
-  return command.run(parseGiven(command, words, given, environment));
+  return command.run({ ...parseGiven(command, words, given, environment), wantsJson });
 }
 
 /** Parses the arguments after the words of the command. */

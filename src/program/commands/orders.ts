@@ -72,13 +72,13 @@ export const orderCommands: readonly Command[] = [
   },
 ];
 
-function listOrders({ records }: Storage, { flags }: Invocation): Promise<CommandResult> {
+function listOrders({ records }: Storage, { flags, wantsJson }: Invocation): Promise<CommandResult> {
   const status = flags.get('status');
   const [chosen, emptyText] =
     typeof status === 'string'
       ? [withStatus(records(), status), `no orders with the status ${JSON.stringify(status)}`]
       : [records(), 'no orders'];
-  return print(flags.has('json') ? jsonTexts(chosen, true) : tableTexts(chosen, emptyText));
+  return print(wantsJson ? jsonTexts(chosen, true) : tableTexts(chosen, emptyText));
 }
 
 async function* tableTexts(records: Records, emptyText: string): AsyncGenerator<string> {

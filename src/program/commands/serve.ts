@@ -24,7 +24,7 @@ async function serve(invocation: Invocation): Promise<CommandResult> {
   // Without this listener, the server would end when the program that reads its log ends.
   process.stdout.on('error', () => {});
   const worker = workerLifecycle(invocation.environment);
-  const isReadable = process.stdout.isTTY && !invocation.flags.has('json');
+  const isReadable = process.stdout.isTTY && !invocation.wantsJson;
   const log = createLog(process.stdout, isReadable, worker?.worker, fstatSync(process.stdout.fd).isFile());
   try {
     if (worker === undefined && settings.workers > 1) {

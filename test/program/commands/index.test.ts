@@ -125,8 +125,12 @@ test('if the arguments are wrong, the program prints one sentence, exits 2 and c
   for (const [args, says] of MISUSES) {
     assert.deepEqual(await run(t, args), { code: 2, stdout: '', stderr: `store-orders: ${says}\n` });
   }
-  const { stdout } = await run(t, `orders show ${LIKE_A_KEY} --json`);
-  assert.deepEqual(JSON.parse(stdout), { error: 'ORDER_ID: expected a decimal int64, such as 7, not "so_***"' });
+  for (const args of [`orders show ${LIKE_A_KEY} --json`, `--json orders show ${LIKE_A_KEY}`]) {
+    const { stdout } = await run(t, args);
+    assert.deepEqual(JSON.parse(stdout), { error: 'ORDER_ID: expected a decimal int64, such as 7, not "so_***"' });
+  }
+  const { stdout } = await run(t, 'orders show -- --json');
+  assert.equal(stdout, '', 'an operand');
   assert.deepEqual(readdirSync('.'), []);
 });
 
