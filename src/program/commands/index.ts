@@ -7,7 +7,6 @@ import { nearest } from '../settings/nearest.js';
 import type { SettingSources } from '../settings/read-settings.js';
 import { writeText } from '../write-text.js';
 import { type Command, type Invocation, PROGRAM, parseCommand, quoted } from './command.js';
-import { commandHelp, listHelp } from './help.js';
 import { styled } from './style.js';
 
 const DEFAULT_COMMAND = 'serve';
@@ -68,13 +67,16 @@ async function runCommand(
   const isHelp = args[0] === 'help';
   const given = isHelp ? args.slice(1) : args;
   const wantsHelp = isHelp || beforeOperands(given).some((text) => HELP.has(text));
+  const help = wantsHelp ? await import('./help.js') : undefined;
   const [first = '', second = ''] = given.map((text) => (text.startsWith('-') ? '' : text));
-  if (wantsHelp && HELP.has(given[0] ?? '--help')) return helpResult(listHelp(await allCommands(), DEFAULT_COMMAND));
+  if (help !== undefined && HELP.has(given[0] ?? '--help')) {
+    return helpResult(help.listHelp(await allCommands(), DEFAULT_COMMAND));
+  }
 
   const commands = await GROUPS.get(first || DEFAULT_COMMAND)?.();
   const isGroup = commands?.some(({ name }) => name.includes(' ')) ?? false;
   if (commands !== undefined && isGroup && second === '') {
-    if (wantsHelp) return helpResult(listHelp(commands, DEFAULT_COMMAND, first));
+    if (help !== undefined) return helpResult(help.listHelp(commands, DEFAULT_COMMAND, first));
     const known = commands.map(({ name }) => name.split(' ')[1] ?? '');
     const late = beforeOperands(given).findLast((text) => known.includes(text));
     if (late !== undefined) throw optionsTooEarly(`${first} ${late}`);
@@ -85,7 +87,7 @@ async function runCommand(
   const name = words.join(' ') || DEFAULT_COMMAND;
   const command = commands?.find((candidate) => candidate.name === name);
   if (command === undefined) throw unknownCommand(name, await allCommands(), isGroup ? [first] : []);
-  if (wantsHelp) return helpResult(commandHelp(command));
+  if (help !== undefined) return helpResult(help.commandHelp(command));
   const runtime = ['bun', 'deno'].find((key) => key in process.versions);
   if (runtime !== undefined) {
     return failed(

@@ -13,7 +13,6 @@ import { greet } from './greet.js';
 import type { Lifecycle } from './lifecycle.js';
 import { addressOf, listen } from './listen.js';
 import type { Metrics } from './metrics.js';
-import { listenForMetrics, loadMetrics } from './metrics-port.js';
 
 /**
  * Runs the server until its lifecycle stops it. Then closes what it has opened, in reverse order,
@@ -31,7 +30,8 @@ export async function runServer(
   const cleanUps: (() => unknown)[] = [];
 
   async function serve(): Promise<void> {
-    const metricsModule = metricsPort === undefined ? undefined : await loadMetrics();
+    const monitoring = metricsPort === undefined ? undefined : await import('./metrics-port.js');
+    const metricsModule = await monitoring?.loadMetrics();
     const quotaBackend = await openQuotaBackend(settings.redisUrl, storage.quotas, log);
     cleanUps.push(quotaBackend.close);
     const database = withBackendEvents(storage.state, log);
@@ -48,7 +48,9 @@ export async function runServer(
     // The primary of several workers serves the metrics of all of them.
     if (metrics !== undefined) lifecycle.shareMetrics?.(metrics.read);
     const hasMetricsPage = metrics !== undefined && lifecycle.worker === undefined;
-    const metricsPage = hasMetricsPage ? await listenForMetrics(metrics.serialize, host, metricsPort) : undefined;
+    const metricsPage = hasMetricsPage
+      ? await monitoring?.listenForMetrics(metrics.serialize, host, metricsPort)
+      : undefined;
     if (metricsPage !== undefined) cleanUps.push(metricsPage.close);
     const drained = new Promise<void>((resolve) => {
       // `drain` must be called in this pass of the event loop, because the cluster module closes

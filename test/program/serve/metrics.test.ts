@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test';
 import { createMemoryLimiter, createPlan, PLANS, perDay, perMinute } from 'store-orders';
 import { createManualClock } from 'store-orders/testing';
 import { createMetrics } from '../../../dist/program/serve/metrics.js';
-import { createMetricsServer } from '../../../dist/program/serve/metrics-server.js';
+import { createMetricsServer } from '../../../dist/program/serve/metrics-port.js';
 import { open, readText } from '../../http/support/raw-socket.js';
 import { onReplies } from '../../http/support/replies.js';
 import { createShop } from '../../http/support/shop.js';
