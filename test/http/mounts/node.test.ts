@@ -120,16 +120,19 @@ test('if a response is closed before it begins, its list is ended, even if that 
     [Symbol.asyncIterator]: () => pages,
   };
   const store = fakeStore({ list: () => gone.then(() => pages), cancel: () => gone.then(() => 'cancelled' as const) });
-  const handle = nodeHandler(createShop({ store }).service);
   const closed: Promise<unknown>[] = [];
   const handled: unknown[] = [];
-  const listener = (...[request, response]: Parameters<typeof handle>) => {
-    handled.push(handle(request, response));
-    closed.push(once(response, 'close'));
-    response.destroy();
-  };
-  const plain = await listening(createServer(listener));
-  for (const mounted of [plain, overHttp2(await listening(createHttp2Server(listener)))]) {
+  // Of one service, the second list would wait for the first, and not be asked for any more.
+  function createListener() {
+    const handle = nodeHandler(createShop({ store }).service);
+    return (...[request, response]: Parameters<typeof handle>) => {
+      handled.push(handle(request, response));
+      closed.push(once(response, 'close'));
+      response.destroy();
+    };
+  }
+  const plain = await listening(createServer(createListener()));
+  for (const mounted of [plain, overHttp2(await listening(createHttp2Server(createListener())))]) {
     t.after(mounted.close);
     const { origin, fetch = globalThis.fetch } = mounted;
     for (const [method, path] of Object.entries({ GET: ORDERS, DELETE: `${ORDERS}/1` })) {

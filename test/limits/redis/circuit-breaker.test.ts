@@ -62,7 +62,11 @@ class Observed {
   }
 }
 
-test('in any order of requests, replies, deadlines and outages of shards, only keys without replies are decided alone, at once and visibly', async () => {
+test('in any order of requests, replies, deadlines and outages of shards, only keys without replies are decided alone, at once and visibly', async (t) => {
+  t.after(() => {
+    mock.timers.reset();
+    mock.restoreAll();
+  });
   let nowMs = 0;
   mock.method(performance, 'now', () => nowMs);
   const property = fc.asyncProperty(
