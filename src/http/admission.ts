@@ -8,7 +8,7 @@ import { addressKey, resolveAddress } from './client-address.js';
 import { createHostPart, FIRST_WAIT_MS, HostFailure } from './host-part.js';
 import { after, attempt } from './maybe-promise.js';
 import { limitFieldsOf, retryAfter, unavailableFields } from './rate-limit-fields.js';
-import { type Outcome, outcomeOfFailure, type Reply, refusal, unavailable } from './reply.js';
+import { errorOutcome, type Outcome, outcomeOfFailure, type Reply, unavailable } from './reply.js';
 import type { ReplyMessage } from './reporting.js';
 import type { ReadRequest } from './request.js';
 
@@ -106,7 +106,7 @@ export function createAdmission(options: AdmissionOptions) {
   /** Counts a request against its key. Without a valid key, counts it against its client's address. */
   function admit(request: ReadRequest): MaybePromise<Verdict<Principal>> {
     const { apiKey, keyFault, fault } = request;
-    if (fault !== undefined || apiKey === undefined) return refuse(request, refusal(fault ?? keyFault));
+    if (fault !== undefined || apiKey === undefined) return refuse(request, errorOutcome(fault ?? keyFault));
     return refuseIfItFails(() => {
       if (authenticateKnown === undefined) return lookUp(request, apiKey);
       const known = recalling.call(() => authenticateKnown(apiKey));
@@ -116,7 +116,7 @@ export function createAdmission(options: AdmissionOptions) {
 
   function lookUp(request: ReadRequest, apiKey: string): MaybePromise<Verdict<Principal>> {
     const found = authenticating.call(() => authenticate(apiKey));
-    return after(found, (principal) => takeFromKey(principal) ?? refuse(request, refusal('invalid_api_key')));
+    return after(found, (principal) => takeFromKey(principal) ?? refuse(request, errorOutcome('invalid_api_key')));
   }
 
   /** Looks up a key that may be made up: one at a time for each address that is over its limit. */
@@ -149,7 +149,7 @@ export function createAdmission(options: AdmissionOptions) {
    */
   function refuseMeanwhile(decision: Decision): Refused {
     const limitFields = limitFieldsOf(decision, draftFields, decision.nowMs + LOOK_UP_MS);
-    const refused = refusal('rate_limit_exceeded', 'Retry-After', retryAfter(LOOK_UP_MS));
+    const refused = errorOutcome('rate_limit_exceeded', 'Retry-After', retryAfter(LOOK_UP_MS));
     return { chargedTo: 'address', plan: addressPlan, limitFields, principal: undefined, refusal: refused };
   }
 
@@ -192,7 +192,7 @@ export function createAdmission(options: AdmissionOptions) {
 
   /** Counts a request against its client's address, without a look at its key. */
   function charge(request: ReadRequest): MaybePromise<Verdict<undefined>> {
-    return request.fault === undefined ? takeFromAddress(request) : refuse(request, refusal(request.fault));
+    return request.fault === undefined ? takeFromAddress(request) : refuse(request, errorOutcome(request.fault));
   }
 
   /** Returns the verdict on a request that arrives after the service was closed. */
@@ -215,7 +215,7 @@ function checkDecision(decision: Decision | undefined): void {
 function refusalOf({ allowed, result, retryAfterMs }: Decision): Outcome | undefined {
   if (allowed) return undefined;
   const code = result === 'banned' ? 'api_key_banned' : 'rate_limit_exceeded';
-  return refusal(code, 'Retry-After', retryAfter(retryAfterMs));
+  return errorOutcome(code, 'Retry-After', retryAfter(retryAfterMs));
 }
 
 export const ADMISSION_REQUIRED = ['limiter', 'authenticate'] as const;

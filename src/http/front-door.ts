@@ -3,7 +3,15 @@ import { type AdmissionOptions, createAdmission, type Verdict } from './admissio
 import { type ClientAddress, resolveAddress } from './client-address.js';
 import { HostFailure } from './host-part.js';
 import { after, attempt } from './maybe-promise.js';
-import { isStream, isTaken, type Outcome, outcomeOfFailure, type Reply, refusal, type StreamEnd } from './reply.js';
+import {
+  errorOutcome,
+  isStream,
+  isTaken,
+  type Outcome,
+  outcomeOfFailure,
+  type Reply,
+  type StreamEnd,
+} from './reply.js';
 import { createFailureWarning, hostErrorOf, type ReplyMessage, replies, withoutKey } from './reporting.js';
 import { type ReadRequest, type RequestHead, readRequest } from './request.js';
 import { type Asked, pathOf } from './route.js';
@@ -152,7 +160,7 @@ function withId(request: ReadRequest): ReadRequest {
 
 function performOn(path: OpenPath, request: ReadRequest): MaybePromise<Outcome> {
   const { allow = 'GET, HEAD' } = path;
-  if (!allow.split(', ').includes(request.method ?? '')) return refusal('method_not_allowed', 'Allow', allow);
+  if (!allow.split(', ').includes(request.method ?? '')) return errorOutcome('method_not_allowed', 'Allow', allow);
   return after(path.perform(request), toOutcome);
 }
 

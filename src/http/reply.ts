@@ -116,9 +116,11 @@ export function isStream(body: Reply['body']): body is StreamedBody {
 export const CHALLENGE = 'Bearer realm="store-orders"';
 export const INVALID_TOKEN_CHALLENGE = `${CHALLENGE}, error="invalid_token"`;
 
-const REFUSALS: ReadonlyMap<ErrorCode, Outcome> = new Map(ERROR_CODES.map((code) => [code, createRefusal(code)]));
+const ERROR_OUTCOMES: ReadonlyMap<ErrorCode, Outcome> = new Map(
+  ERROR_CODES.map((code) => [code, createErrorOutcome(code)]),
+);
 
-function createRefusal(code: ErrorCode): Outcome {
+function createErrorOutcome(code: ErrorCode): Outcome {
   const object = errorObject(code);
   const body = JSON.stringify(object);
   const fields = ['Content-Type', 'application/json', 'Content-Length', `${body.length}`, 'Cache-Control', 'no-store'];
@@ -128,17 +130,17 @@ function createRefusal(code: ErrorCode): Outcome {
 }
 
 /** Returns the outcome with the Error object of `code`. `fields` alternate names and values. */
-export function refusal(code: ErrorCode, ...fields: readonly string[]): Outcome {
-  const prepared = REFUSALS.get(code) ?? createRefusal(code);
+export function errorOutcome(code: ErrorCode, ...fields: readonly string[]): Outcome {
+  const prepared = ERROR_OUTCOMES.get(code) ?? createErrorOutcome(code);
   return fields.length === 0 ? prepared : { ...prepared, fields: [...prepared.fields, ...fields] };
 }
 
 /** Returns the outcome 503. */
 export function unavailable(waitMs = FIRST_WAIT_MS): Outcome {
-  return { ...refusal('service_unavailable', 'Retry-After', retryAfter(waitMs)), waitMs };
+  return { ...errorOutcome('service_unavailable', 'Retry-After', retryAfter(waitMs)), waitMs };
 }
 
 /** Returns the outcome of a failure: a 503 if a part of the host failed, otherwise a 500. */
 export function outcomeOfFailure(error: unknown): Outcome {
-  return { ...(error instanceof HostFailure ? unavailable(error.waitMs) : refusal('internal_error')), error };
+  return { ...(error instanceof HostFailure ? unavailable(error.waitMs) : errorOutcome('internal_error')), error };
 }

@@ -1,6 +1,6 @@
 import { type OrderId, parseOrderId } from '../orders/index.js';
 import { type OperationName, operationsAt } from './operations.js';
-import { type Outcome, refusal } from './reply.js';
+import { errorOutcome, type Outcome } from './reply.js';
 import { ABSOLUTE, type ReadRequest } from './request.js';
 
 /** What a request asks for: an operation, or the refusal if it asks for none. */
@@ -55,12 +55,12 @@ export function createRouter(basePath: string) {
      */
     ask({ method = '', target = '' }: ReadRequest): Asked {
       const route = routeOf(target);
-      if (typeof route === 'string') return { refusal: refusal(route) };
+      if (typeof route === 'string') return { refusal: errorOutcome(route) };
       const { operations, idText } = route;
       const operation = operations.get(method);
       if (operation !== undefined) return { operation, orderId: parseOrderId(idText) };
-      if (!STANDARD_METHODS.includes(method)) return { refusal: refusal('method_not_implemented') };
-      return { refusal: refusal('method_not_allowed', 'Allow', [...operations.keys()].join(', ')) };
+      if (!STANDARD_METHODS.includes(method)) return { refusal: errorOutcome('method_not_implemented') };
+      return { refusal: errorOutcome('method_not_allowed', 'Allow', [...operations.keys()].join(', ')) };
     },
   };
 }

@@ -2,7 +2,7 @@ import type { ListedOrders, MaybePromise, OrderArray, OrderPages } from '../../o
 import { isPages } from '../../orders/store.js';
 import { createHostPart } from '../host-part.js';
 import { after, attempt, isPromise } from '../maybe-promise.js';
-import { isShared, type Outcome, refusal } from '../reply.js';
+import { errorOutcome, isShared, type Outcome } from '../reply.js';
 import type { ReadRequest } from '../request.js';
 import { isShort, serializeArray, serializePages } from './body.js';
 import { createFairTurns, type Turn } from './fair-turns.js';
@@ -42,7 +42,7 @@ const SLOW_MS = 1_000;
 const PATIENCE_MS = 5_000;
 
 /** The outcome for a client that has hung up while it waited. Nobody receives it. */
-const ABORTED = refusal('request_timeout');
+const ABORTED = errorOutcome('request_timeout');
 
 /**
  * Creates a function that represents the lists of one service. `ask` calls `store.list`, in the
@@ -201,7 +201,7 @@ function stream(
   pages: AsyncIterable<string | Uint8Array>,
   { method, ifMatch = '*', ifNoneMatch }: ListRequest,
 ): MaybePromise<Outcome> {
-  if (ifMatch.trim() !== '*') return refusal('precondition_failed');
+  if (ifMatch.trim() !== '*') return errorOutcome('precondition_failed');
   if (ifNoneMatch?.trim() === '*') return { status: 304, fields: CACHE_FIELDS, body: undefined };
   if (method === 'HEAD') return { status: 200, fields: STREAM_FIELDS, body: undefined };
   return startStream(pages).then((body) => ({ status: 200, fields: STREAM_FIELDS, body }));

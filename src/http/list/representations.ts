@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { constants, createBrotliCompress, createGzip } from 'node:zlib';
 import type { MaybePromise } from '../../orders/index.js';
-import { isPieces, type Outcome, PRIVATE, refusal } from '../reply.js';
+import { errorOutcome, isPieces, type Outcome, PRIVATE } from '../reply.js';
 import type { ReadRequest } from '../request.js';
 import { collect, type SerializedList } from './body.js';
 import { type Coding, entityTag, namesTag, preferredCoding } from './negotiate.js';
@@ -74,7 +74,7 @@ export function createRepresentationSelector(
     // The conditions are checked in the sequence of RFC 9110 §13.2.2. `If-Unmodified-Since` is
     // ignored (§13.1.4), because the list has no modification date.
     const tag = entityTag(digest, coding);
-    if (ifMatch !== undefined && !namesTag(ifMatch, tag, 'strong')) return refusal('precondition_failed');
+    if (ifMatch !== undefined && !namesTag(ifMatch, tag, 'strong')) return errorOutcome('precondition_failed');
     if (ifNoneMatch !== undefined && namesTag(ifNoneMatch, tag, 'weak')) {
       return { status: 304, fields: commonFields(coding), body: undefined };
     }

@@ -15,7 +15,7 @@ import { createHostPart } from '../host-part.js';
 import { createListRepresenter } from '../list/lister.js';
 import { after, attempt, isPromise } from '../maybe-promise.js';
 import type { OperationName } from '../operations.js';
-import { isStream, type Outcome, outcomeOfFailure, type Reply, refusal } from '../reply.js';
+import { errorOutcome, isStream, type Outcome, outcomeOfFailure, type Reply } from '../reply.js';
 import type { ReadRequest, RefusalCode, RequestHead } from '../request.js';
 import { type Asked, createRouter, pathOf } from '../route.js';
 import { checkOrigins, withCors } from './cors.js';
@@ -71,10 +71,10 @@ export interface OrderService {
 
 const CANCEL_OUTCOMES: Readonly<Record<CancelOutcome, Outcome>> = {
   cancelled: { status: 204, fields: [], body: undefined },
-  already_shipped: refusal('order_already_shipped'),
-  already_cancelled: refusal('order_already_cancelled'),
-  not_pending: refusal('order_not_pending'),
-  not_found: refusal('order_not_found'),
+  already_shipped: errorOutcome('order_already_shipped'),
+  already_cancelled: errorOutcome('order_already_cancelled'),
+  not_pending: errorOutcome('order_not_pending'),
+  not_found: errorOutcome('order_not_found'),
 };
 
 /**
@@ -95,8 +95,10 @@ const CANCEL_OUTCOMES: Readonly<Record<CancelOutcome, Outcome>> = {
  */
 export function createOrderService(options: OrderServiceOptions): OrderService {
   checkFields('options', options, SERVICE_FIELDS, SERVICE_REQUIRED);
-  checkServiceOptions(options);
+  checkAdmissionOptions(options);
   const { store, basePath = DEFAULTS.basePath, paths = {}, corsOrigins = [] } = options;
+  checkMethods('store', store, ['list', 'cancel']);
+  checkBasePath(basePath);
   const router = createRouter(basePath);
   checkPaths(paths, router.owns);
   checkOrigins(corsOrigins);
@@ -114,7 +116,7 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
   const operations: Readonly<Record<OperationName, Perform>> = { listOrders, cancelOrder };
 
   function cancelOrder({ ifMatch = '*' }: ReadRequest, _keyId: string, id: OrderId | undefined): MaybePromise<Outcome> {
-    if (id === undefined) return refusal('invalid_order_id');
+    if (id === undefined) return errorOutcome('invalid_order_id');
     // An order has no representation, so no entity tag in `If-Match` can match (RFC 9110 §13.1.1).
     if (ifMatch.trim() !== '*') return refuseCancel(id);
     const outcome = cancelling.call(() => store.cancel(id));
@@ -127,11 +129,11 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
    * its usual error.
    */
   function refuseCancel(id: OrderId): MaybePromise<Outcome> {
-    if (store.get === undefined) return refusal('precondition_failed');
+    if (store.get === undefined) return errorOutcome('precondition_failed');
     const stored = getting.call<{ readonly status: OrderStatus } | undefined>(() => store.get?.(id));
     return after(stored, (order) => {
       const outcome = cancelOutcome(order?.status);
-      return outcome === 'cancelled' ? refusal('precondition_failed') : CANCEL_OUTCOMES[outcome];
+      return outcome === 'cancelled' ? errorOutcome('precondition_failed') : CANCEL_OUTCOMES[outcome];
     });
   }
 
@@ -192,12 +194,6 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
 /** The options of a service that have no default, and the others. */
 export const SERVICE_REQUIRED = ['store', ...ADMISSION_REQUIRED] as const;
 export const SERVICE_FIELDS = [...ADMISSION_FIELDS, 'basePath', 'paths', 'corsOrigins'] as const;
-
-function checkServiceOptions(options: OrderServiceOptions): void {
-  checkAdmissionOptions(options);
-  checkMethods('store', options.store, ['list', 'cancel']);
-  if (options.basePath !== undefined) checkBasePath(options.basePath);
-}
 
 /** Throws unless a service that was passed to a mount has these methods. */
 export function checkService(service: OrderService, methods: readonly (keyof OrderService)[]): void {

@@ -22,7 +22,7 @@ export function firstSignal(beforeEnd = (): void => {}): Promise<NodeJS.Signals>
       resolve(signal);
       if (nowMs - firstMs <= ECHO_MS) return;
       beforeEnd();
-      // `process.exit` alone would first stop the workers of SQLite, one of which may wait for a disk.
+      // `process.exit` alone would first stop the threads of SQLite, one of which may wait for a disk.
       process.removeAllListeners(signal);
       process.kill(process.pid, signal);
       // Process 1 of a container ignores a signal without a handler.
