@@ -1,15 +1,6 @@
 import { holdConnection, type PostgresClient, type PostgresPool } from './client.js';
 import { createTurns } from './turns.js';
 
-/**
- * Runs statements on connections that keep their place until the server has ended the statement,
- * even if its caller no longer waits.
- */
-export interface PatientClient extends PostgresClient {
-  /** Closes the connections of all statements, whatever the server does with them. */
-  abandon(): void;
-}
-
 export interface PatienceOptions {
   /** The most statements that the server runs at a time. */
   readonly most: number;
@@ -33,16 +24,17 @@ const ASK_MS = 1_000;
 const NO_LIMIT = { query_timeout: 2 ** 31 - 1 };
 
 /**
- * Creates a client whose abandoned statements still count. A commit that waits for a lost replica
- * goes on after its connection is closed, so each further one would hold another process of the
- * server. The replica or an error ends it. After a failover, or if the network has lost the reply,
- * nothing does. So while a statement is overdue, the server is asked once a second, and if no
- * statement runs there, the connections are closed.
+ * Creates a client whose connections keep their place until the server has ended the statement,
+ * even if its caller no longer waits. A commit that waits for a lost replica goes on after its
+ * connection is closed, so each further one would hold another process of the server. The replica
+ * or an error ends it. After a failover, or if the network has lost the reply, nothing does. So
+ * while a statement is overdue, the server is asked once a second, and if no statement runs there,
+ * the connections are closed.
  */
 export function createPatientClient(
   connect: NonNullable<PostgresPool['connect']>,
   { most, replyMs, hasLongStatement }: PatienceOptions,
-): PatientClient {
+): PostgresClient & { abandon(): void } {
   const places = createTurns(most);
   const running = new Set<Running>();
   let isAsking = false;
@@ -92,6 +84,7 @@ export function createPatientClient(
       });
     },
 
+    /** Closes the connections of all statements, whatever the server does with them. */
     abandon() {
       for (const { end } of running) end(true);
     },

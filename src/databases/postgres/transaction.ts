@@ -1,4 +1,4 @@
-import { holdConnection, type PostgresClient, type PostgresPool } from './client.js';
+import { holdConnection, type PostgresPool } from './client.js';
 
 /**
  * SQL that lifts the time limits of its transaction. Limits that protect the requests of clients
@@ -7,19 +7,14 @@ import { holdConnection, type PostgresClient, type PostgresPool } from './client
 export const LIFT_TIMEOUTS = `SELECT set_config(name, '0', true) FROM pg_settings
   WHERE name IN ('statement_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')`;
 
-export interface Transaction extends PostgresClient {
-  commit(): Promise<void>;
-  /** Returns the connection to the pool, or closes it if the transaction is not committed. */
-  end(): void;
-}
-
 /** Runs the first statements of a transaction on a connection of its own. */
 export async function beginTransaction(
   connect: NonNullable<PostgresPool['connect']>,
   ...statements: readonly string[]
-): Promise<Transaction> {
+) {
   const client = await holdConnection(connect);
   let isCommitted = false;
+  /** Returns the connection to the pool, or closes it if the transaction is not committed. */
   const end = () => client.release(!isCommitted);
   try {
     for (const text of statements) await client.query({ text });
@@ -30,7 +25,7 @@ export async function beginTransaction(
   return {
     query: client.query,
 
-    async commit() {
+    async commit(): Promise<void> {
       await client.query({ text: 'COMMIT' });
       isCommitted = true;
     },

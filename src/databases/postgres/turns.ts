@@ -1,18 +1,13 @@
 /** Lets a limited number of callers work at the same time. The others wait in turn. */
-export interface Turns {
-  /**
-   * Resolves to `true` when it is the caller's turn, which lasts until the caller calls `end`.
-   * Resolves to `false` if no turn has come within `patienceMs`.
-   */
-  take(patienceMs: number): Promise<boolean>;
-  end(): void;
-}
-
-export function createTurns(most: number): Turns {
+export function createTurns(most: number) {
   const waiting = new Set<() => void>();
   let taken = 0;
   return {
-    async take(patienceMs) {
+    /**
+     * Resolves to `true` when it is the caller's turn, which lasts until the caller calls `end`.
+     * Resolves to `false` if no turn has come within `patienceMs`.
+     */
+    async take(patienceMs: number): Promise<boolean> {
       if (taken < most) {
         taken++;
         return true;
@@ -28,7 +23,7 @@ export function createTurns(most: number): Turns {
       });
     },
 
-    end() {
+    end(): void {
       const [next] = waiting;
       if (next === undefined) taken--;
       else next();

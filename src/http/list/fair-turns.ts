@@ -8,23 +8,13 @@ export interface Turn {
   end(): void;
 }
 
-/** Lets each key do one thing at a time, and a limited number of keys at the same time. */
-export interface FairTurns {
-  /**
-   * Calls `work` in a turn of the key, at once if possible. Waiting keys take turns, so a key with
-   * many requests delays each other key by one turn. If `isAborted` returns true at the turn, or when
-   * the next request of the key begins to wait, the result is `undefined`.
-   */
-  run<T>(key: string, isAborted: () => boolean, work: (turn: Turn) => MaybePromise<T>): MaybePromise<T | undefined>;
-}
-
 interface Waiting {
   isAborted(): boolean;
   resolve(turn: Turn | undefined): void;
 }
 
-/** Creates turns for at most `places` keys at the same time. */
-export function createFairTurns(places: number): FairTurns {
+/** Lets each key do one thing at a time, and at most `places` keys at the same time. */
+export function createFairTurns(places: number) {
   const working = new Set<string>();
   /** The requests of each key that wait. The key whose last turn ended first comes first. */
   const queues = new Map<string, readonly Waiting[]>();
@@ -79,7 +69,14 @@ export function createFairTurns(places: number): FairTurns {
   }
 
   return {
-    run: (key, isAborted, work) => after(take(key, isAborted), (turn) => turn && endAfter(turn, () => work(turn))),
+    /**
+     * Calls `work` in a turn of the key, at once if possible. Waiting keys take turns, so a key with
+     * many requests delays each other key by one turn. If `isAborted` returns true at the turn, or
+     * when the next request of the key begins to wait, the result is `undefined`.
+     */
+    run<T>(key: string, isAborted: () => boolean, work: (turn: Turn) => MaybePromise<T>): MaybePromise<T | undefined> {
+      return after(take(key, isAborted), (turn) => turn && endAfter(turn, () => work(turn)));
+    },
   };
 }
 

@@ -10,16 +10,6 @@ interface Reading {
 
 const NOTHING = { length: 0, pieces: [] };
 
-interface Readings {
-  /**
-   * Returns the body for one client. It is counted from its first piece to its last, because a host
-   * may drop a reply unread.
-   */
-  take(key: string, list: SharedPieces): TakenPieces;
-  /** Returns the pieces of the list that a client began to take last. */
-  newest(): readonly Uint8Array[];
-}
-
 /** At least this many bytes of lists that have changed since may be kept for slow clients. */
 const EARLIER_BYTES = 64 * 2 ** 20;
 
@@ -33,7 +23,7 @@ const PATIENCE = 4;
  * oldest reading of the key that holds the most bytes ends with an error. A key that holds no more
  * than one list pays only at four times the bound.
  */
-export function createReadings(current: () => readonly Uint8Array[]): Readings {
+export function createReadings(current: () => readonly Uint8Array[]) {
   /** The oldest comes first. */
   const open = new Set<Reading>();
 
@@ -52,6 +42,10 @@ export function createReadings(current: () => readonly Uint8Array[]): Readings {
     }
   }
 
+  /**
+   * Returns the body for one client. It is counted from its first piece to its last, because a host
+   * may drop a reply unread.
+   */
   function take(key: string, list: SharedPieces): TakenPieces {
     let taken = 0;
     let bytes = 0;
@@ -96,7 +90,11 @@ export function createReadings(current: () => readonly Uint8Array[]): Readings {
     return { length: list.length, cut, [Symbol.asyncIterator]: () => iterator };
   }
 
-  return { take, newest: () => [...open].at(-1)?.list.pieces ?? [] };
+  return {
+    take,
+    /** Returns the pieces of the list that a client began to take last. */
+    newest: () => [...open].at(-1)?.list.pieces ?? [],
+  };
 }
 
 function byKey(readings: Iterable<Reading>): (readonly Reading[])[] {

@@ -10,15 +10,7 @@ const DURATION_BUCKETS = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
 ];
 
-/** The metrics of this process. */
-export interface Metrics {
-  /** Counts a reply. */
-  count(message: ReplyMessage): void;
-  /** Serialises the metrics in the text format of Prometheus. */
-  serialize(): Promise<string>;
-  /** Reads the metrics for {@link addUp} in another process. */
-  read(): Promise<Reading>;
-}
+export type Metrics = ReturnType<typeof createMetrics>;
 
 /** The metrics of one process at one time, as plain data. */
 export type Reading = Awaited<ReturnType<typeof register.getMetricsAsJSON>>;
@@ -28,7 +20,7 @@ export type Reading = Awaited<ReturnType<typeof register.getMetricsAsJSON>>;
  * absent if quotas are counted in this process. No label contains text of a request, so clients
  * cannot create an unlimited number of time series.
  */
-export function createMetrics(backends: Backends, log: Pick<Log, 'dropped'>, limiterMode?: () => LimiterMode): Metrics {
+export function createMetrics(backends: Backends, log: Pick<Log, 'dropped'>, limiterMode?: () => LimiterMode) {
   collectDefaultMetrics();
   const metric = (name: string, help: string, labelNames: string[] = []) => {
     return { name: `store_orders_${name}`, help, labelNames };
@@ -77,14 +69,18 @@ export function createMetrics(backends: Backends, log: Pick<Log, 'dropped'>, lim
   }
 
   return {
-    count({ operation = 'none', status, code = '', error, durationMs, plan }) {
+    /** Counts a reply. */
+    count(message: ReplyMessage): void {
+      const { operation = 'none', status, code = '', error, durationMs, plan } = message;
       requests.inc({ operation, status, code });
       seconds.observe({ operation }, durationMs / 1_000);
       if (error !== undefined) failures.inc({ operation });
       if (status === 429) refusals.inc({ plan, code });
     },
-    serialize: () => register.metrics(),
-    read: () => register.getMetricsAsJSON(),
+    /** Serialises the metrics in the text format of Prometheus. */
+    serialize: (): Promise<string> => register.metrics(),
+    /** Reads the metrics for {@link addUp} in another process. */
+    read: (): Promise<Reading> => register.getMetricsAsJSON(),
   };
 }
 
