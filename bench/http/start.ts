@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { get } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { MAIN } from '../../test/program/support/program.js';
+import { MAIN } from '../../test/program/support/run.js';
 import { temporaryFile } from '../../test/support/temporary-file.js';
 import { cpuUsOf } from '../processes/child.js';
 import { rounds } from '../processes/pace.js';

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { MAIN } from '../../test/program/support/program.js';
+import { MAIN } from '../../test/program/support/run.js';
 import { without } from '../../test/support/installed.js';
 import { temporaryDirectory } from '../../test/support/temporary-file.js';
 import { isQuick, rounds } from '../processes/pace.js';

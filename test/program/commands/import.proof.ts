@@ -13,7 +13,8 @@ import { MIB, mebibytes, peakBytes } from '../../support/memory.js';
 import { missingEngine, startEngine } from '../../support/postgres-server.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { until } from '../../support/until.js';
-import { failingProgram, programIn, type RunOptions, spawnProgram } from '../support/program.js';
+import { failingProgram, programIn } from '../support/program.js';
+import { type RunOptions, spawnProgram } from '../support/run.js';
 
 const MANY = 1_000_000;
 const SOME = 50_000;

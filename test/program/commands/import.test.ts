@@ -8,7 +8,8 @@ import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { readOrders } from '../../../dist/program/commands/import/reader.js';
 import { listenOnFreePort } from '../../support/listen.js';
-import { commandsIn, programIn, programWithOrders, spawnProgram } from '../support/program.js';
+import { commandsIn, programIn, programWithOrders } from '../support/program.js';
+import { spawnProgram } from '../support/run.js';
 
 const GOOD = '{"id":1}\n';
 const SAFE = 'must be an integer between -(2^53-1) and 2^53-1';

@@ -9,7 +9,8 @@ import { serving } from '../../promises/durability/support/serving.js';
 import { cannotTrace } from '../../promises/durability/support/system-calls.js';
 import { until } from '../../support/until.js';
 import { leaveJournal } from '../support/journal.js';
-import { failingProgram, type Program, programIn, programWithOrders, spawnProgram } from '../support/program.js';
+import { failingProgram, type Program, programIn, programWithOrders } from '../support/program.js';
+import { spawnProgram } from '../support/run.js';
 
 /** Fails writes beyond `blocks` blocks of 512 bytes in each file, as if the disk were full. */
 function withFilesUpTo(cwd: string, blocks: number): Program {

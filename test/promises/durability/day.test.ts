@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { run } from '../../program/support/program.js';
+import { run } from '../../program/support/run.js';
 import { ROUNDS } from '../../support/rounds.js';
 import { IS_QUICK } from '../../support/sampled.js';
 import { beginDay } from './support/day.js';

@@ -3,7 +3,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { checkContents, withUnmigratedFile } from '../../../dist/program/storage/existing-file.js';
-import { run } from '../../program/support/program.js';
+import { run } from '../../program/support/run.js';
 import { ROUNDS, seededRandom } from '../../support/rounds.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { createOrderFile } from './support/order-file.js';

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import { test } from 'node:test';
-import { spawnProgram } from '../../program/support/program.js';
+import { spawnProgram } from '../../program/support/run.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 
 const SERVERS = 14;

@@ -4,7 +4,8 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { answerOf, MAIN } from '../../program/support/program.js';
+import { answerOf } from '../../program/support/program.js';
+import { MAIN } from '../../program/support/run.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { until } from '../../support/until.js';
 

@@ -11,7 +11,8 @@ import { type Client, isRefused } from '../../../promises/durability/support/cli
 import { listenOnFreePort } from '../../../support/listen.js';
 import { temporaryDirectory } from '../../../support/temporary-file.js';
 import { until } from '../../../support/until.js';
-import { programIn, spawnProgram } from '../../support/program.js';
+import { programIn } from '../../support/program.js';
+import { spawnProgram } from '../../support/run.js';
 import { CLIENTS, engine, env, skip, startWorkers, WORKERS, workersOf } from './support/workers.js';
 
 const NO_ORDER = 0n;

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { copyFileSync, existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { answerOf, run } from '../../../program/support/program.js';
+import { answerOf } from '../../../program/support/program.js';
+import { run } from '../../../program/support/run.js';
 import { until } from '../../../support/until.js';
 import { changed, type Day } from './day.js';
 

@@ -3,14 +3,8 @@ import { once } from 'node:events';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import {
-  answerOf,
-  issueKey,
-  type RunningServer,
-  run,
-  spawnProgram,
-  startServer,
-} from '../../../program/support/program.js';
+import { answerOf, issueKey, type RunningServer, startServer } from '../../../program/support/program.js';
+import { run, spawnProgram } from '../../../program/support/run.js';
 import { seededRandom } from '../../../support/rounds.js';
 import { temporaryDirectory } from '../../../support/temporary-file.js';
 import { until } from '../../../support/until.js';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { type RunOptions, startServer } from '../../../program/support/program.js';
+import { startServer } from '../../../program/support/program.js';
+import type { RunOptions } from '../../../program/support/run.js';
 import { temporaryDirectory } from '../../../support/temporary-file.js';
 import { until } from '../../../support/until.js';
 import { createClient } from './client.js';
