@@ -1,15 +1,10 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { existsSync, readdirSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { readOrders } from '../../../dist/program/commands/import/reader.js';
-import { listenOnFreePort } from '../../support/listen.js';
-import { commandsIn, programIn, programWithOrders } from '../support/program.js';
-import { spawnProgram } from '../support/run.js';
+import { commandsIn, programIn } from '../support/program.js';
 
 const GOOD = '{"id":1}\n';
 const SAFE = 'must be an integer between -(2^53-1) and 2^53-1';
@@ -101,22 +96,6 @@ test('an invalid record is reported with its file, line and field; the import st
     assert.equal(await failure(`orders import ${name}`), `cannot read ${name}; check that it is a readable file`);
   }
   assert.deepEqual(readdirSync(cwd), ['orders.csv', 'orders.ndjson'], 'the failed import creates no database');
-});
-
-test('an import that is interrupted while it connects to PostgreSQL ends with one sentence', async (t) => {
-  const { cwd } = commandsIn();
-  writeFileSync(join(cwd, 'orders.ndjson'), GOOD);
-  const silent = createServer();
-  t.after(() => silent.close());
-  const url = `postgres://127.0.0.1:${await listenOnFreePort(silent)}/shop`;
-  const child = spawnProgram(['orders', 'import', 'orders.ndjson', '--database-url', url], { cwd });
-  assert.ok(child.stderr !== null);
-  const stderr = text(child.stderr);
-  const [connection] = await once(silent, 'connection');
-  child.kill('SIGINT');
-  await new Promise((resolve) => setTimeout(resolve, 200));
-  connection.destroy();
-  assert.match(await stderr, /^store-orders: cannot open the database [^\n]+\n$/);
 });
 
 test('an import after whose valid orders one is invalid or already stored stores none of them; --replace overwrites', async () => {
@@ -223,38 +202,4 @@ test('an export of no orders is an empty text, an empty array, or only the names
   assert.equal(await output('orders export'), '');
   assert.equal(await output('orders export --json'), '[]\n');
   assert.equal(await output('orders export --format csv'), CSV_HEAD);
-});
-
-test('an input that cannot be read to its end is named, not the database', {
-  skip: !existsSync('/proc/self/mem') && 'needs Linux, whose /proc/self/mem fails when it is read',
-}, async () => {
-  const { failure } = commandsIn();
-  const message = 'cannot read /proc/self/mem: EIO: i/o error, read; nothing was imported';
-  assert.equal(await failure('orders import /proc/self/mem'), message);
-});
-
-test('an output that does not fit on a full disk is reported as a failure of stdout, not of the database', {
-  skip: !existsSync('/dev/full'),
-}, async () => {
-  const { output, cwd } = commandsIn();
-  await output('orders import -', '{"id":1}');
-  const { failure } = programIn({ cwd, under: ['sh', '-c', 'exec "$@" > /dev/full', 'sh'] });
-  for (const command of ['orders export', 'orders export --format csv', 'orders list', 'keys list', '--help']) {
-    assert.equal(await failure(command), 'cannot write to stdout: ENOSPC: no space left on device, write');
-  }
-  assert.equal(await failure('orders show 2 --json'), 'the order 2 does not exist');
-  const unseen = await failure('keys create --plan free');
-  const [, id = ''] =
-    /: nobody has seen the key of (key_\w+); run "keys rotate \1" or "keys revoke \1"$/.exec(unseen) ?? [];
-  assert.equal(await output(`keys revoke ${id}`), `${id} is revoked\n`);
-});
-
-test('an export whose reader closes the pipe ends without an error', async () => {
-  const { cwd } = await programWithOrders(20_000, commandsIn());
-  const child = spawnProgram(['orders', 'export'], { cwd });
-  child.stdout?.once('data', () => child.stdout?.destroy());
-  let stderr = '';
-  child.stderr?.on('data', (chunk) => (stderr += chunk));
-  assert.deepEqual(await once(child, 'close'), [0, null]);
-  assert.equal(stderr, '');
 });
