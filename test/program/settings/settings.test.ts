@@ -3,12 +3,10 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parseCommand } from '../../../dist/program/commands/command.js';
-import { configCommand } from '../../../dist/program/commands/config-print.js';
 import { serveCommand } from '../../../dist/program/commands/serve.js';
 import { readStorageSettings } from '../../../dist/program/commands/with-storage.js';
 import { readSettings } from '../../../dist/program/settings/read-settings.js';
 import { SETTING_NAMES } from '../../../dist/program/settings/settings.js';
-import { isPostgresUrl, parseRedisUrl } from '../../../dist/program/settings/urls.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { programIn, startServer } from '../support/program.js';
 
@@ -200,52 +198,6 @@ test('options override variables, variables override the settings file, and "con
   assert.equal(await server.stop('SIGTERM'), 0);
   assert.doesNotMatch(server.stderr(), /sample/, 'the variable turns off the sample orders');
   assert.ok(!server.stdout().includes('"request"'), 'the settings file turns off the log lines of requests');
-});
-
-test('the URLs of databases and of Redis servers are read, with default ports, databases, escapes and the nodes of a cluster', () => {
-  for (const url of ['postgres://', 'postgresql://ann:s%40@h:1/shop', 'postgres://ann@/shop?host=/run']) {
-    assert.ok(isPostgresUrl(url), url);
-  }
-  const plain = { db: 0, tls: false };
-  const a = { host: 'a', port: 6379 };
-  const b = { host: '::1', port: 17_000 };
-  for (const [url, expected] of Object.entries({
-    'redis://a': { ...plain, nodes: [a], name: 'redis://a:6379' },
-    'rediss://a%3An:s%40x@[::1]:17000/15': {
-      ...{ nodes: [b], username: 'a:n', password: 's@x', db: 15, tls: true },
-      name: 'rediss://[::1]:17000/15',
-    },
-    'redis://:x@[::1]:17000,redis://a/0': {
-      ...{ ...plain, nodes: [b, a], password: 'x' },
-      name: 'redis://[::1]:17000,a:6379',
-    },
-    'valkey://a/1?family=0': { ...plain, nodes: [a], db: 1, name: 'valkey://a:6379/1' },
-    'valkeys://a?prefix=staging:&family=0,valkeys://[::1]:17000': {
-      ...{ db: 0, tls: true, nodes: [a, b], prefix: 'staging:' },
-      name: 'valkeys://a:6379,[::1]:17000',
-    },
-    'rediss://a,rediss://[::1]:17000': { nodes: [a, b], db: 0, tls: true, name: 'rediss://a:6379,[::1]:17000' },
-  })) {
-    assert.deepEqual(parseRedisUrl(url), expected);
-  }
-});
-
-test('config print never shows a user, a password or a parameter of a URL', async () => {
-  for (const [DATABASE_URL, REDIS_URL, shown] of [
-    ['postgres://ann:se,cret@h:1/shop', 'redis://ann:secret@a:1', ['postgres://h:1/shop', 'redis://a:1']],
-    [
-      'postgres://ann:secret@@h/shop',
-      'rediss://ann:secret@a,rediss://ann:secret@b',
-      ['postgres://h/shop', 'rediss://a,rediss://b'],
-    ],
-    ['postgres://h/shop?user=ann&password=secret', 'redis://:secret@a/3', ['postgres://h/shop', 'redis://a/3']],
-  ] as const) {
-    const environment = { DATABASE_URL, REDIS_URL, STORE_ORDERS_SAMPLE: 'false' };
-    const { text, json } = Object(await configCommand.run(parseCommand(configCommand, [], environment)));
-    const { databaseUrl, redisUrl, sample } = JSON.parse(json);
-    assert.deepEqual([databaseUrl.value, redisUrl.value, sample.value], [...shown, false]);
-    assert.doesNotMatch(text + json, /ann|se,?cret/);
-  }
 });
 
 test('if a database file and a PostgreSQL database are set, the setting with the higher precedence wins; server settings such as PORT are ignored', async () => {
