@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -8,68 +8,15 @@ import { createRedisLimiter, type RedisLimiter } from 'store-orders/redis';
 import { connectRedis } from '../../../dist/program/quotas/redis-client.js';
 import { certificate } from '../../http/mounts/support/certificate.js';
 import { freePort, listenOnFreePort } from '../../support/listen.js';
-import { type RedisServer, skip, startRedis, startRedisCluster } from '../../support/redis-server.js';
-import { root } from '../../support/root.js';
+import { skip, startRedisCluster } from '../../support/redis-server.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { until } from '../../support/until.js';
-import { issueKey, programIn, type RunningServer, remaining, startServer } from '../support/program.js';
+import { issueKey, programIn, remaining, startServer } from '../support/program.js';
+import { quotasOf, redisFor } from './support/redis.js';
 
 const HOST = '127.0.0.1';
 const PASSWORD = 's3cr3t/@pass';
 const ENCODED = encodeURIComponent(PASSWORD);
-
-async function redisFor(
-  t: { after(work: () => unknown): void },
-  options?: readonly string[],
-  atPort?: number,
-): Promise<RedisServer> {
-  const redis = await startRedis(options, atPort);
-  t.after(() => redis.stop());
-  return redis;
-}
-
-async function quotasOf(server: RunningServer): Promise<unknown> {
-  const response = await fetch(new URL('/readyz', server.url));
-  assert.equal(response.status, 200);
-  return JSON.parse(await response.text()).backends.quotas;
-}
-
-test('while Redis is down, a server starts and counts by itself, and a command prints the reason; once Redis is up, the server counts in Redis', {
-  skip,
-}, async (t) => {
-  const port = await freePort();
-  const redisUrl = `redis://${HOST}:${port}`;
-  const env = { REDIS_URL: redisUrl };
-  const server = await startServer(t, { env });
-  const { cwd } = server;
-  assert.equal(await quotasOf(server), 'degraded');
-  const { time, ...lost } = server.log()[0] ?? {};
-  const error = `connect ECONNREFUSED ${HOST}:${port}`;
-  assert.deepEqual(lost, { level: 'error', event: 'quotas counted in this process only', redis: redisUrl, error });
-  const { key, id } = await issueKey(cwd, 'enterprise', '--per-day', '2');
-  assert.equal(await remaining(server, key), '1');
-  assert.equal(await programIn({ cwd, env }).failure(`quota reset ${id}`), `${redisUrl}: ${error}`);
-
-  const redis = await redisFor(t, [], port);
-  await until(async () => (await quotasOf(server)) === 'ok');
-  assert.equal(await remaining(server, key), '1', 'requests sent while Redis was down are not charged');
-  assert.equal(await remaining(server, key), '0');
-  assert.equal((await server.get(key)).status, 429);
-
-  await redis.stop();
-  await until(async () => (await quotasOf(server)) === 'degraded');
-  const other = await issueKey(cwd, 'enterprise', '--per-day', '2');
-  for (let n = 0; n < 5; n++) assert.equal((await server.get(other.key)).status, n < 2 ? 200 : 429);
-  await redisFor(t, [], port);
-  await until(async () => (await quotasOf(server)) === 'ok');
-  await until(() => server.events().length === 5);
-  const modes = server
-    .log()
-    .flatMap(({ event, redis }) => (`${event}`.startsWith('quotas') ? [`${event} ${redis}`] : []));
-  const [local, shared] = [`quotas counted in this process only ${redisUrl}`, `quotas counted in Redis ${redisUrl}`];
-  assert.deepEqual(modes, [local, shared, local, shared]);
-  assert.equal(await server.stop('SIGTERM'), 0);
-});
 
 test('a server uses the user, the password and the database of a Redis URL, and never shows the password, even if it is wrong', {
   skip,
@@ -208,59 +155,6 @@ test('when all nodes of a cluster stop under load, no request waits for the dead
   const left = await Promise.all(keys.map(async (key) => (await limiter.peek(key, plan, 0)).inForce.remaining));
   assert.equal(limiter.mode, 'shared');
   assert.deepEqual(new Set(left), new Set([1_000_000]));
-});
-
-test('a user of Redis needs only the rights that the README lists, also after a pause of the server; the log says that rights are missing', {
-  skip,
-}, async (t) => {
-  const text = readFileSync(join(root, 'src/program/README.md'), 'utf8');
-  const rights = /`(~store-orders:\S+ [^`]+)`/.exec(text)?.[1]?.split(' ') ?? [];
-  const port = await freePort();
-  const server = await startServer(t, { env: { REDIS_URL: `redis://shop:${ENCODED}@${HOST}:${port}` } });
-  const { client, child } = await redisFor(t, [], port);
-  await client.acl('SETUSER', 'shop', 'on', `>${PASSWORD}`, '+info', '+evalsha', '~store-orders:*');
-  const reasons = () => server.log().map(({ error }) => String(error));
-  await until(async () => (await quotasOf(server)) === 'degraded' && /no permissions/.test(reasons().join()));
-
-  await client.acl('SETUSER', 'shop', 'reset', 'on', `>${PASSWORD}`, ...rights);
-  await client.acl('LOG', 'RESET');
-  await until(async () => (await quotasOf(server)) === 'ok');
-  const { key, id } = await issueKey(server.cwd, 'enterprise', '--per-day', '2');
-  const statuses = async () => {
-    const replies = [];
-    for (let n = 0; n < 3; n++) replies.push((await server.get(key)).status);
-    return replies;
-  };
-  assert.deepEqual(await statuses(), [200, 200, 429]);
-  const admin = programIn({ cwd: server.cwd, env: { REDIS_URL: `redis://shop:${ENCODED}@${HOST}:${port}` } });
-  for (const command of [`ban set ${id} --for 1h`, `ban lift ${id}`, `quota reset ${id}`]) await admin.output(command);
-  child.kill('SIGSTOP');
-  await until(async () => {
-    await server.get(key);
-    return (await quotasOf(server)) === 'degraded';
-  });
-  child.kill('SIGCONT');
-  await until(async () => (await quotasOf(server)) === 'ok');
-  assert.deepEqual(await client.acl('LOG'), []);
-});
-
-test('servers with different prefixes count apart in one database, and one warning says that Redis may evict records', {
-  skip,
-}, async (t) => {
-  const { port, client } = await redisFor(t, ['--maxmemory', '50mb', '--maxmemory-policy', 'allkeys-lru']);
-  const { cwd, output } = programIn();
-  const { key, id } = await issueKey(cwd, 'enterprise', '--per-day', '9');
-  const url = (prefix: string) => `valkey://${HOST}:${port}?family=0&prefix=${prefix}`;
-  for (const prefix of ['live:', 'staging:']) {
-    const server = await startServer(t, { cwd }, '--redis-url', url(prefix));
-    assert.equal(await remaining(server, key), '8');
-    const policies = () => server.log().flatMap(({ level, policy }) => (policy === undefined ? [] : [level, policy]));
-    await until(() => policies().length > 0);
-    assert.deepEqual(policies(), ['error', 'allkeys-lru']);
-    await server.stop('SIGTERM');
-  }
-  await output(`quota reset ${id} --redis-url ${url('live:')}`);
-  assert.match(String(await client.keys('*')), /^staging:[^,]*$/);
 });
 
 for (const signal of ['SIGSTOP', 'SIGKILL'] as const) {
