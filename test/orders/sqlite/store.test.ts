@@ -92,6 +92,7 @@ for (const { name, open } of sqliteDrivers) {
         ['UPDATE orders SET pet_id = 7 WHERE id = 2', [{ id: 1n }, { id: 2n, petId: 7n }, { id: 3n }]],
         ['DELETE FROM orders WHERE id = 1', [{ id: 2n, petId: 7n }, { id: 3n }]],
         ["INSERT OR REPLACE INTO orders (id, status) VALUES (2, 'pending')", [{ id: 2n }, { id: 3n }]],
+        ['UPDATE orders SET rowid = 4 WHERE id = 3', [{ id: 2n }, { id: 4n }]],
       ] as const) {
         there.exec(sql);
         nowMs += 100;
