@@ -34,7 +34,8 @@ export const STATUS = /^[a-z][a-z0-9_]{0,63}$/;
 /**
  * Returns the record of an order, with the status `pending` if it has none, or the first mistake in
  * it. A field with the value `undefined` counts as absent. With `statuses`, rejects any other status,
- * because a typo would create an order that can be neither cancelled nor shipped. A valibot schema would take several times as long, too long for millions of records.
+ * because a typo would create an order that can be neither cancelled nor shipped. A valibot schema
+ * would take several times as long, too long for millions of records.
  */
 export function parseOrderRecord(input: unknown, statuses?: readonly string[]): OrderRecord | RecordMistake {
   if (typeof input !== 'object' || input === null) return { field: 'the record', mistake: 'must be an object' };
