@@ -1,31 +1,36 @@
-import { after, before } from 'node:test';
+import { before } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { PGlite } from '@electric-sql/pglite';
 import type { PostgresRow, PostgresStatement } from 'store-orders/postgres';
 
+let engine: Promise<PGlite> | undefined;
+
+/** Compiles the module by the baseline compiler only, which takes half of the time. */
+function startEngine(): Promise<PGlite> {
+  setFlagsFromString('--liftoff-only');
+  return PGlite.create();
+}
+
 /**
- * Starts PostgreSQL as a module of WebAssembly for the tests of a file. It has a single connection.
- * What needs several, or another version, is in the proofs.
+ * Returns PostgreSQL as a module of WebAssembly, which all files of a process share. It has a single
+ * connection, and no tables at first. What needs several connections, or another version, is in the
+ * proofs.
  */
 export function useWebAssembly() {
-  let engine: PGlite;
   /** The statements that were sent, in their order. */
   const sent: string[] = [];
-  before(async () => {
-    // Compiles the module in half of the time.
-    setFlagsFromString('--liftoff-only');
-    engine = await PGlite.create();
-  });
-  after(() => engine.close());
+  const started = () => (engine ??= startEngine());
 
   async function query({ text, values }: PostgresStatement) {
     sent.push(text);
-    return { rows: (await engine.query<PostgresRow>(text, values)).rows };
+    return { rows: (await (await started()).query<PostgresRow>(text, values)).rows };
   }
-  return {
-    pool: { query },
-    sent,
-    /** Runs statements, and returns the rows of the last one. */
-    run: async (sql: string) => (await engine.exec(sql)).at(-1)?.rows ?? [],
-  };
+
+  /** Runs statements, and returns the rows of the last one. */
+  async function run(sql: string): Promise<readonly Record<string, unknown>[]> {
+    return (await (await started()).exec(sql)).at(-1)?.rows ?? [];
+  }
+
+  before(() => run('DROP SCHEMA public CASCADE; CREATE SCHEMA public'));
+  return { pool: { query }, sent, run };
 }
