@@ -38,12 +38,6 @@ export interface MemoryLimiter extends RateLimiter {
   restore(key: string, state: KeyState): void;
 }
 
-/** A memory limiter whose `inspect` and `restore` have the instants of its clock, unchecked. */
-export interface StatefulLimiter extends MemoryLimiter {
-  /** The clock that all its instants are read from. */
-  readonly clock: Clock;
-}
-
 export interface MemoryLimiterOptions {
   /** Default: the process's monotonic clock. */
   readonly clock?: Clock | undefined;
@@ -86,7 +80,8 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
   };
 }
 
-export function createStatefulLimiter(options: MemoryLimiterOptions = {}): StatefulLimiter {
+/** Returns also the clock, whose instants `inspect` and `restore` then have, unchecked. */
+export function createStatefulLimiter(options: MemoryLimiterOptions = {}): MemoryLimiter & { readonly clock: Clock } {
   checkFields('options', options, ['clock', 'maxAddresses']);
   const { clock = createSystemClock(), maxAddresses = 100_000 } = options;
   checkClock(clock);

@@ -1,4 +1,4 @@
-import type { Clock, MemoryLimiter } from '../../limits/index.js';
+import type { Clock, Decision, MemoryLimiter, Plan } from '../../limits/index.js';
 import { messageOf } from '../../message-of.js';
 import type { SavedQuotas } from '../storage/quota-table.js';
 
@@ -9,27 +9,11 @@ export function requireTable<Table>(quotas: Table | undefined): Table {
 }
 
 /**
- * A limiter whose quotas of keys survive a restart. Quotas of addresses are not saved, because
- * strangers could fill the table with them.
- */
-export interface SavedLimiter extends Pick<MemoryLimiter, 'take'> {
-  /**
-   * Applies the changes that commands requested, and saves all changed quotas in one transaction.
-   * If it rejects, the next call tries again.
-   */
-  save(): Promise<void>;
-}
-
-/**
  * Loads the saved quotas of all keys, or only of `onlyKeyId`, into the limiter. From then on,
- * tracks which keys have changed. `clock` is that of the limiter.
+ * tracks which keys have changed. `clock` is that of the limiter. Quotas of addresses are not saved,
+ * because strangers could fill the table with them.
  */
-export async function withSavedQuotas(
-  limiter: MemoryLimiter,
-  clock: Clock,
-  table: SavedQuotas,
-  onlyKeyId?: string,
-): Promise<SavedLimiter> {
+export async function withSavedQuotas(limiter: MemoryLimiter, clock: Clock, table: SavedQuotas, onlyKeyId?: string) {
   const unsaved = new Set<string>();
   let appliedSeq = 0n;
 
@@ -61,12 +45,16 @@ export async function withSavedQuotas(
   await applyRequests();
 
   return {
-    take(key, plan, cost) {
+    take(key: string, plan: Plan, cost?: number): Decision {
       if (plan.partition === 'key') unsaved.add(key);
       return limiter.take(key, plan, cost);
     },
 
-    async save() {
+    /**
+     * Applies the changes that commands requested, and saves all changed quotas in one transaction.
+     * If it rejects, the next call tries again.
+     */
+    async save(): Promise<void> {
       await applyRequests();
       const saving = [...unsaved];
       if (saving.length === 0) return;

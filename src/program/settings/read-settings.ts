@@ -3,18 +3,12 @@ import * as v from 'valibot';
 import { JsonSyntaxError, parseJson } from '../../orders/exact-json.js';
 import { Misuse } from '../command-result.js';
 import { nearest } from './nearest.js';
-import { isSettingName, SETTING_NAMES, type SettingName, type Settings, settingsSchema } from './settings.js';
+import { isSettingName, SETTING_NAMES, type SettingName, settingsSchema } from './settings.js';
 
 export interface SettingSources {
   /** The command-line options, by name without dashes. An option without a value is `true`. */
   readonly flags: ReadonlyMap<string, string | true>;
   readonly environment: Readonly<Record<string, string | undefined>>;
-}
-
-export interface ReadSettings {
-  readonly settings: Settings;
-  /** Where each setting comes from. A setting that has its default value is absent. */
-  readonly sources: ReadonlyMap<string, SettingSource>;
 }
 
 /** The flag, variable or file entry that sets a setting. */
@@ -33,7 +27,7 @@ export const WORKER_VARIABLE = 'STORE_ORDERS_WORKER';
  * Reads the settings in `names`. All other settings get their defaults. Throws a {@link Misuse} with
  * one sentence that names the setting as the user wrote it.
  */
-export function readSettings(given: SettingSources, names: readonly SettingName[] = SETTING_NAMES): ReadSettings {
+export function readSettings(given: SettingSources, names: readonly SettingName[] = SETTING_NAMES) {
   checkVariables(given.environment);
   const sources = findSettings(given, names);
   const labelOf = (name: string) => sources.get(name)?.label;
@@ -82,7 +76,8 @@ function shownValue(name: string, value: unknown): string {
   return isSecret ? '' : `, not ${json}`;
 }
 
-function findSettings(given: SettingSources, names: readonly SettingName[]): Map<string, SettingSource> {
+/** Returns where each setting comes from. A setting that has its default value is absent. */
+function findSettings(given: SettingSources, names: readonly SettingName[]): ReadonlyMap<string, SettingSource> {
   const found = new Map<string, SettingSource>();
   for (const find of [fromFlag, fromVariable, readFile(given)]) {
     // `db` and `databaseUrl` both name the storage, so either one overrides both in later sources.
