@@ -1,14 +1,7 @@
 import { nameStatement, type PostgresClient, WAIT_FOR_DISK } from '../../databases/postgres/client.js';
 import type { Schemas } from '../../databases/postgres/migration.js';
 import { readKeyRecord } from '../keys/key-record.js';
-import {
-  createKeyRing,
-  type KeyChange,
-  type KeyReads,
-  type KeyRing,
-  type KeyRingOptions,
-  type KeyWrites,
-} from '../keys/key-ring.js';
+import { createKeyRing, type KeyChange, type KeyReads, type KeyRing, type KeyWrites } from '../keys/key-ring.js';
 
 export const KEYS_SCHEMA: Schemas = {
   keys: [
@@ -52,7 +45,7 @@ function changeStatement(assignment: string): string {
 }
 
 /** Creates a key ring in PostgreSQL, which many processes may share. The caller owns the pool. */
-export function createPostgresKeyRing(pool: PostgresClient, options?: KeyRingOptions): KeyRing {
+export function createPostgresKeyRing(pool: PostgresClient): KeyRing {
   async function change(statement: string, id: string, value: string): Promise<KeyChange> {
     const [row] = (await pool.query({ text: statement, values: [id, value] })).rows;
     if (row === undefined) return 'not_found';
@@ -78,5 +71,5 @@ export function createPostgresKeyRing(pool: PostgresClient, options?: KeyRingOpt
     setDigest: (id, digest) => change(SET_DIGEST, id, digest),
     setRevoked: (id, revokedAt) => change(SET_REVOKED, id, revokedAt),
   };
-  return createKeyRing(table, table, options);
+  return createKeyRing(table, table);
 }

@@ -4,11 +4,8 @@ import type { KeyPlan } from '../keys/key-plan.js';
 import { type KeyRecord, readKeyRecord } from '../keys/key-record.js';
 import type { KeyChange, KeyReads, KeyWrites } from '../keys/key-ring.js';
 
-/** The table of keys in a SQLite database. A worker thread can run it for another thread. */
-export type KeyTable = KeyReads & KeyWrites;
-
-/** Creates a {@link KeyTable} on a database that already has the tables. */
-export function createKeyTable(database: SqliteDatabase, { write }: WriteQueue): KeyTable {
+/** Creates the table of keys on a database that has it. A worker thread can run it for another thread. */
+export function createKeyTable(database: SqliteDatabase, { write }: WriteQueue): KeyReads & KeyWrites {
   const selectByDigest = prepare(database, 'SELECT * FROM keys WHERE digest = ? AND revoked_at IS NULL');
   const selectById = prepare(database, 'SELECT * FROM keys WHERE id = ?');
   const selectAll = prepare(database, 'SELECT * FROM keys ORDER BY created_at, rowid');
