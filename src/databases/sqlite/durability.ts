@@ -14,9 +14,9 @@ const OPEN_DEADLINE_MS = 20_000;
  * Runs `work` on a handle that was just opened, and again while another process holds the lock of
  * the file. `busy_timeout` is not enough: if two processes switch a new file to WAL, SQLite fails
  * immediately, because each would wait for the other forever. Afterwards `busy_timeout` is 0,
- * because SQLite's waiting would block the event loop.
+ * because SQLite's waiting would block the event loop. Calls `onLocked` after each try.
  */
-export function retryWhileBusy<T>(database: SqliteDatabase, work: () => T): T {
+export function retryWhileBusy<T>(database: SqliteDatabase, work: () => T, onLocked = () => {}): T {
   const deadlineMs = performance.now() + OPEN_DEADLINE_MS;
   database.exec(`PRAGMA busy_timeout = ${OPEN_WAIT_MS}`);
   for (;;) {
@@ -26,6 +26,7 @@ export function retryWhileBusy<T>(database: SqliteDatabase, work: () => T): T {
       return result;
     } catch (error) {
       if (!isResult(error, 'busy') || performance.now() >= deadlineMs) throw error;
+      onLocked();
     }
   }
 }

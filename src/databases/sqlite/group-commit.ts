@@ -21,17 +21,25 @@ interface WaitingWrite {
   readonly untilMs: number;
 }
 
-/** How long a write of a server may wait for the lock, because its client waits too. */
-const LOCK_DEADLINE_MS = 2_000;
+/**
+ * How long a write of a server may wait for the lock, because its client waits too. An import of a
+ * million orders holds the lock for a second or two, on a busy machine for several. A server that
+ * ends waits 6 s for its requests.
+ */
+const LOCK_DEADLINE_MS = 5_000;
 const LOCK_RETRY_MS = 5;
 
 /**
  * Creates a queue that commits the writes of one pass of the event loop together, with one fsync
- * (group commit). While another process holds the lock, it waits without blocking the event loop.
+ * (group commit). While another process holds the lock, it waits without blocking the event loop,
+ * and calls `onLocked` after each try.
  * If a write fails, only its caller gets the error, and the others are committed without it. Each
  * write runs in the context of its caller, and a commit of several in that of the queue.
  */
-export function createWriteQueue(database: SqliteDatabase, lockDeadlineMs = LOCK_DEADLINE_MS): WriteQueue {
+export function createWriteQueue(
+  database: SqliteDatabase,
+  { lockDeadlineMs = LOCK_DEADLINE_MS, onLocked = () => {} } = {},
+): WriteQueue {
   const shared = currentContext();
   let waiting: WaitingWrite[] = [];
   let isScheduled = false;
@@ -62,8 +70,10 @@ export function createWriteQueue(database: SqliteDatabase, lockDeadlineMs = LOCK
     // The writes that wait for the lock stay ahead of newer ones, which may change the same rows.
     waiting = [...locked, ...waiting];
     isScheduled = waiting.length > 0;
-    if (locked.length > 0) setTimeout(flush, LOCK_RETRY_MS);
-    else if (isScheduled) setImmediate(flush);
+    if (locked.length > 0) {
+      onLocked();
+      setTimeout(flush, LOCK_RETRY_MS);
+    } else if (isScheduled) setImmediate(flush);
   }
 
   function write<T>(work: () => T): Promise<T> {

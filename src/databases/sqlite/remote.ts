@@ -28,10 +28,7 @@ interface WaitingCall {
 
 /** How long a thread may take to start and to load its modules, even if all cores are busy. */
 const START_MS = 60_000;
-/**
- * How long a call may take after the calls before it have ended. It is longer than a write waits
- * for the lock of another process.
- */
+/** How long a call may take after the calls before it have ended, or after a sign that the thread runs. */
 const PATIENCE_MS = 3_000;
 /** How much longer a call may take for each record that it stores. */
 const RECORD_MS = 1;
@@ -153,7 +150,10 @@ export class FileWorker<Parts> {
     this.#unsent = [];
   }
 
-  /** The first message of a worker has no answers: it says that the worker runs. */
+  /**
+   * A message without answers says that the worker runs: its first one, and those that it sends
+   * while a write waits for the lock of another process.
+   */
   #receive(answers: readonly WorkerAnswer[]): void {
     this.#state = 'running';
     this.#hanging = undefined;

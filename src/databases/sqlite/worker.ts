@@ -93,6 +93,11 @@ export function runParts(createParts: (file: OpenFile) => object): void {
   });
   // Before the first message, with which the deadlines for the disk begin.
   loadDriver();
+  reportRunning();
+}
+
+/** Tells the other thread that this one runs, so that no disk is to blame for a call that waits. */
+function reportRunning(): void {
   parentPort?.postMessage([]);
 }
 
@@ -157,10 +162,10 @@ function open(
     const read = () => void select.get();
     // SQLite writes the page with this number even if the number stays the same.
     const write = () => void database.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
-    retryWhileBusy(database, isWriter ? () => makeDurable(database) : read);
+    retryWhileBusy(database, isWriter ? () => makeDurable(database) : read, reportRunning);
     const own = createParts({
       database,
-      queue: createWriteQueue(database),
+      queue: createWriteQueue(database, { onLocked: reportRunning }),
       openAnother() {
         // In the place of a moved file, SQLite would create an empty one, and remove the log.
         checkIdentities(identities);

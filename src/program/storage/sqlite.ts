@@ -96,7 +96,7 @@ function openHere(file: string): SqliteStorage {
   const database = openSqliteDatabase(file);
   try {
     prepareFile(database, SCHEMAS, true);
-    const queue = createWriteQueue(database, LOCK_DEADLINE_MS);
+    const queue = createWriteQueue(database, { lockDeadlineMs: LOCK_DEADLINE_MS });
     const keys = createKeyTable(database, queue);
     return {
       name: file,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -128,6 +129,27 @@ test('a thread has a minute to start, and then 3 s for each answer, also for the
   assert.deepEqual(waits, [60_000, 3_000, 3_000]);
 });
 
+test('while another connection holds the write lock, reads do not wait, and writes that wait for it are not late, also the first of a thread', async (t) => {
+  const { file, store, threads } = opened(t);
+  const other = openSqliteDatabase(file);
+  t.after(() => other.close());
+  other.exec("INSERT INTO orders (id, status) VALUES (1, 'pending'), (2, 'pending')");
+  for (const id of [1n, 2n]) {
+    other.exec('BEGIN IMMEDIATE');
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const cancelled = store.cancel(id);
+    await nextTurn();
+    for (let wait = 0; wait < 3; wait++) {
+      await once(threads[1] ?? assert.fail(), 'message');
+      t.mock.timers.tick(2_999);
+    }
+    assert.equal((await store.get(id))?.status, 'pending');
+    other.exec('COMMIT');
+    assert.equal(await cancelled, 'cancelled');
+    t.mock.timers.reset();
+  }
+});
+
 test('a thread that does not start, or whose module is missing, is not reported as a disk', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const failureOf = async (url: URL, waitsMs: number): Promise<unknown> => {
@@ -153,12 +175,14 @@ test('a thread that does not start, or whose module is missing, is not reported 
   );
 });
 
-test('while another connection holds the write lock, reads do not wait; a write is late after 3 s, plus 1 ms for each record, and then every write until the lock is free', async (t) => {
-  const { file, store } = opened(t);
+test('while a thread hangs, reads do not wait; a write is late after 3 s, plus 1 ms for each record, and then every write until the thread responds', async (t) => {
+  const { file, store, threads } = opened(t);
   await store.put([{ id: 1 }]);
   const other = openSqliteDatabase(file);
   t.after(() => other.close());
+  // The write waits, and the thread gives no sign of life.
   other.exec('BEGIN IMMEDIATE');
+  const emit = t.mock.method(threads[1] ?? assert.fail(), 'emit', () => true);
   t.mock.timers.enable({ apis: ['setTimeout'] });
   let isLate = false;
   const put = store.put([{ id: 2 }, { id: 3 }]).finally(() => (isLate = true));
@@ -172,6 +196,7 @@ test('while another connection holds the write lock, reads do not wait; a write 
   for (const call of [() => put, () => store.cancel(1n)]) {
     await assert.rejects(call, { name: 'SqliteFileError', kind: 'late', message });
   }
+  emit.mock.restore();
   other.exec('COMMIT');
   while ((await store.cancel(1n).catch(({ kind }) => kind)) === 'late') await nextTurn();
   assert.equal((await store.get(1n))?.status, 'cancelled');

@@ -8,16 +8,21 @@ import { pipeline } from 'node:stream/promises';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createDatabase } from '../../databases/postgres/support/database.js';
+import { isCancelled } from '../../promises/durability/support/client.js';
+import { serving } from '../../promises/durability/support/serving.js';
 import { cannotTrace } from '../../promises/durability/support/system-calls.js';
 import { MIB, mebibytes, peakBytes } from '../../support/memory.js';
 import { missingEngine, startEngine } from '../../support/postgres-server.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { until } from '../../support/until.js';
-import { failingProgram, programIn } from '../support/program.js';
+import { failingProgram, issueKey, programIn } from '../support/program.js';
 import { type RunOptions, spawnProgram } from '../support/run.js';
 
 const MANY = 1_000_000;
 const SOME = 50_000;
+const FEW = 500;
+/** Longer than a thread without a sign of life may take, and shorter than a write waits for the lock. */
+const SLOW_FSYNC_US = 3_500_000;
 /**
  * The most memory that a large import may need in addition to what an import of one order needs. It
  * was 52 to 69 MiB when measured on Node.js 20, 22, 24 and 26.
@@ -165,6 +170,27 @@ describe('imports into SQLite', () => {
     });
     child.stdin?.end();
     assert.deepEqual(await once(child, 'exit'), [0, null]);
+  });
+
+  test('while an import holds the lock, the cancels of a server wait for it, and a key can be revoked', {
+    skip: cannotTrace(),
+  }, async (t) => {
+    const { server, cancel } = await serving(t, 5_000);
+    const { cwd } = server;
+    const { id } = await issueKey(cwd, 'free');
+    const inject = `inject=fsync,fdatasync:delay_enter=${SLOW_FSYNC_US}`;
+    const under = ['strace', '-f', '-o', '/dev/null', '-P', join(cwd, 'store-orders.db-wal'), '-e', inject];
+    const imported = programIn({ cwd, under }).output('orders import --replace -', [...lines(FEW)].join(''));
+    const revoked = programIn({ cwd }).output(`keys revoke ${id}`);
+    let isOver = false;
+    const over = Promise.all([imported, revoked]).finally(() => {
+      isOver = true;
+    });
+    const counts = { cancelled: 0, failed: 0 };
+    while (!isOver) counts[isCancelled(await cancel()) ? 'cancelled' : 'failed']++;
+    await over;
+    t.diagnostic(`${counts.cancelled} cancels beside the import`);
+    assert.equal(counts.failed, 0);
   });
 
   test('if the last fsync fails, the import reports that its outcome is unknown', { skip: cannotTrace() }, async () => {
