@@ -24,6 +24,16 @@ export interface RequestHead {
   readonly stream?: unknown;
   /** Whether the client has hung up. Read after a request has waited. */
   readonly aborted?: boolean | undefined;
+  /** The connection of the request. */
+  readonly socket?: { readonly destroyed?: boolean | undefined } | null | undefined;
+}
+
+/**
+ * Reports whether the client has hung up. With the option `optimizeEmptyRequests` of node:http, only
+ * the connection tells.
+ */
+function isAborted({ aborted, socket }: RequestHead): boolean {
+  return aborted === true || socket?.destroyed === true;
 }
 
 /** Returns the request with another target, for frameworks that rewrite `url`. */
@@ -36,7 +46,7 @@ export function withTarget(request: RequestHead, url: string): RequestHead {
     httpVersion,
     stream,
     get aborted() {
-      return request.aborted;
+      return isAborted(request);
     },
   };
 }
@@ -163,7 +173,7 @@ export function readRequest(head: RequestHead, clientAddress: ClientAddress, sta
     ifMatch,
     ifNoneMatch,
     acceptEncoding,
-    isAborted: () => head.aborted === true,
+    isAborted: () => isAborted(head),
   };
 }
 
