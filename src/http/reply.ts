@@ -65,6 +65,17 @@ export function forEachField(fields: readonly string[], use: (name: string, valu
   for (let i = 0; i + 1 < fields.length; i += 2) use(fields[i] ?? '', fields[i + 1] ?? '');
 }
 
+/** Calls `set` once for each name, with all its values, because `set` replaces earlier values. */
+export function setFields(fields: readonly string[], set: (name: string, value: string | string[]) => void): void {
+  const byName = new Map<string, { readonly name: string; readonly values: string[] }>();
+  forEachField(fields, (name, value) => {
+    const field = byName.get(name.toLowerCase());
+    if (field === undefined) byName.set(name.toLowerCase(), { name, values: [value] });
+    else field.values.push(value);
+  });
+  for (const { name, values } of byName.values()) set(name, values.length === 1 ? `${values[0]}` : values);
+}
+
 /**
  * The `Cache-Control` of a list (RFC 9111 §5.2.2.4, §5.2.2.7). Only a client's own cache may store
  * it, and asks the service before each use, so that nobody gets a list without a valid key.

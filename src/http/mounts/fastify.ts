@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { after } from '../maybe-promise.js';
-import { forEachField, isPieces, type Reply, withHostFields } from '../reply.js';
+import { isPieces, type Reply, setFields, withHostFields } from '../reply.js';
 import type { RequestHead } from '../request.js';
 import { checkService, type OrderService } from '../service/service.js';
 import { enqueue } from './node-internals.js';
@@ -29,7 +29,7 @@ interface FastifyReplyLike {
   readonly raw: { readonly headersSent: boolean; destroy(error: Error): unknown };
   code(status: number): unknown;
   getHeader(name: string): unknown;
-  header(name: string, value: string): unknown;
+  header(name: string, value: string | string[]): unknown;
   serializer(print: (payload: unknown) => string): unknown;
   send(payload?: unknown): unknown;
   callNotFound(): unknown;
@@ -94,7 +94,7 @@ export function fastifyPlugin(service: OrderService): (app: FastifyInstanceLike)
 
 function send(reply: FastifyReplyLike, { status, headers, body }: Reply, isMultiplexed: boolean): unknown {
   reply.code(status);
-  forEachField(
+  setFields(
     withHostFields(headers, (name) => reply.getHeader(name)),
     (name, value) => void reply.header(name, value),
   );

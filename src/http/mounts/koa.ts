@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { forEachField, isPieces, type Reply, withHostFields } from '../reply.js';
+import { isPieces, type Reply, setFields, withHostFields } from '../reply.js';
 import { type RequestHead, withTarget } from '../request.js';
 import { checkService, type OrderService } from '../service/service.js';
 import { enqueue } from './node-internals.js';
@@ -15,7 +15,7 @@ interface KoaContextLike {
   readonly response: { get(name: string): unknown };
   status: number;
   body: unknown;
-  set(name: string, value: string): void;
+  set(name: string, value: string | string[]): void;
 }
 
 /**
@@ -63,7 +63,7 @@ function send(ctx: KoaContextLike, { status, headers, body }: Reply): void {
     if (content instanceof Readable && ctx.res.destroyed) content.destroy();
     ctx.body = content;
   }
-  forEachField(
+  setFields(
     withHostFields(headers, (name) => ctx.response.get(name)),
     (name, value) => ctx.set(name, value),
   );

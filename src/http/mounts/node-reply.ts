@@ -2,7 +2,7 @@ import { ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { types } from 'node:util';
-import { forEachField, isPieces, type Reply, withHostFields } from '../reply.js';
+import { isPieces, type Reply, setFields, withHostFields } from '../reply.js';
 import { stopReading } from './node-internals.js';
 
 /** A response of which a client takes nothing for this long is cut off. */
@@ -19,7 +19,7 @@ interface NodeResponse extends NodeJS.WritableStream {
   readonly socket?: unknown;
   readonly writableLength: number;
   getHeader(name: string): unknown;
-  setHeader(name: string, value: string): unknown;
+  setHeader(name: string, value: string | string[]): unknown;
   writeHead(status: number, headers?: string[]): unknown;
   destroy(error?: Error): unknown;
   end(body?: unknown, encoding?: BufferEncoding | (() => void)): this;
@@ -61,7 +61,7 @@ function sendToSocket(response: SocketResponse, { status, body }: Reply, headers
  * before 1.1 does.
  */
 function sendByMethods(response: NodeResponse, { status, body }: Reply, headers: string[]): void | Promise<void> {
-  forEachField(headers, (name, value) => void response.setHeader(name, value));
+  setFields(headers, (name, value) => void response.setHeader(name, value));
   response.writeHead(status);
   if (isPieces(body)) return sendInTurns(response, body);
   response.end(body, 'latin1');
