@@ -10,7 +10,7 @@ import {
   type Verdict,
 } from '../admission.js';
 import type { ClientAddress } from '../client-address.js';
-import { createFrontDoor, type OpenPath } from '../front-door.js';
+import { createFrontDoor, type FrontDoor, type OpenPath } from '../front-door.js';
 import { createHostPart } from '../host-part.js';
 import { createListRepresenter } from '../list/lister.js';
 import { after, attempt, isPromise } from '../maybe-promise.js';
@@ -162,10 +162,12 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
     return track(after(verdict, (settled) => serve(request, settled)));
   }
 
+  const serveOpen: FrontDoor['serve'] = (head, clientAddress, path) => track(door.serve(head, clientAddress, path));
+
   const respond: OrderService['respond'] = (head, clientAddress) => {
     const open = openPaths.size === 0 ? undefined : openPaths.get(pathOf(head.url ?? ''));
     if (open !== undefined && !(isClosed && open.isAlwaysServed !== true)) {
-      return track(door.serve(head, clientAddress, open));
+      return serveOpen(head, clientAddress, open);
     }
     const request = door.read(head, clientAddress);
     return replyTo(request, isClosed ? door.turnAway() : door.admit(request));
@@ -175,7 +177,7 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
     basePath,
     paths: [...openPaths.keys()],
 
-    respond: corsOrigins.length === 0 ? respond : withCors(respond, door.serve, corsOrigins),
+    respond: corsOrigins.length === 0 ? respond : withCors(respond, serveOpen, corsOrigins),
 
     refuse(code, clientAddress) {
       const request = { ...door.read({ rawHeaders: [] }, clientAddress), fault: code };

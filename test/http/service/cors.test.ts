@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { createPlan, perMinute } from 'store-orders';
+import { createMemoryLimiter, createPlan, perMinute, type RateLimiter } from 'store-orders';
 import { fetchHandler } from 'store-orders/fetch';
 import { createOpenApiDocument } from 'store-orders/openapi';
 import type { OrderServerOptions } from 'store-orders/server';
 import { createTestService } from 'store-orders/testing';
 import { listen as listenWith } from '../../server/support/order-server.js';
+import { createDeferred } from '../../support/until.js';
+import { createShop } from '../support/shop.js';
 
 const SHOP = 'https://shop.example';
 
@@ -110,4 +112,20 @@ test('the response to a request without an origin can be given to a page by a ca
     const { headers } = await fetch(`${url}/store/orders`, { headers: { Authorization: `Bearer ${apiKey}` } });
     assert.deepEqual([headers.get('access-control-allow-origin'), headers.get('vary')], [origin, vary]);
   }
+});
+
+test('close waits for a preflight request', async () => {
+  const taken = createDeferred<void>();
+  const counting = createMemoryLimiter();
+  const limiter: RateLimiter = { take: (key, plan) => taken.promise.then(() => counting.take(key, plan)) };
+  const { service } = createShop({ limiter, corsOrigins: [SHOP] });
+  const rawHeaders = ['Origin', SHOP, 'Access-Control-Request-Method', 'GET'];
+  const events: string[] = [];
+  const reply = service.respond({ method: 'OPTIONS', url: '/v1/store/orders', rawHeaders });
+  const replied = Promise.resolve(reply).then(() => events.push('reply'));
+  const closed = service.close().then(() => events.push('closed'));
+  await new Promise(setImmediate);
+  taken.resolve();
+  await Promise.all([replied, closed]);
+  assert.deepEqual(events, ['reply', 'closed']);
 });
