@@ -1,3 +1,4 @@
+import { types } from 'node:util';
 import type { MaybePromise } from '../orders/index.js';
 import { type AdmissionOptions, createAdmission, type Verdict } from './admission.js';
 import { type ClientAddress, resolveAddress } from './client-address.js';
@@ -167,8 +168,10 @@ function performOn(path: OpenPath, request: ReadRequest): MaybePromise<Outcome> 
 function toOutcome(returned: PathOutcome): Outcome {
   checkOutcome(returned);
   const { fields = [], body, ...outcome } = returned;
+  // Such a response has no content (RFC 9110 §15.3.5, §15.3.6, §15.4.5), and a Response refuses any.
+  if ([204, 205, 304].includes(outcome.status)) return { ...outcome, fields, body: undefined };
   const content = typeof body === 'string' ? Buffer.from(body) : body;
-  const isCounted = !ArrayBuffer.isView(content) || fields.some((name) => /^content-length$/i.test(name));
+  const isCounted = !types.isUint8Array(content) || fields.some((name) => /^content-length$/i.test(name));
   return {
     ...outcome,
     fields: isCounted ? fields : [...fields, 'Content-Length', `${content.length}`],
@@ -189,7 +192,7 @@ function checkOutcome(returned: PathOutcome): void {
     fields.length % 2 === 0 &&
     fields.every((text, i) => typeof text === 'string' && FIELD[i % 2 === 0 ? 0 : 1].test(text));
   if (!areFields) throw new TypeError('perform returned invalid fields: expected names and values, alternating');
-  if (body === undefined || typeof body === 'string' || ArrayBuffer.isView(body)) return;
+  if (body === undefined || typeof body === 'string' || types.isUint8Array(body)) return;
   if (typeof body !== 'object' || body === null || !(Symbol.asyncIterator in body)) {
     throw new TypeError('perform returned an invalid body: expected text or bytes');
   }

@@ -1,4 +1,5 @@
 import { AsyncResource } from 'node:async_hooks';
+import { types } from 'node:util';
 import { checkFields, checkFunction, checkOneOf } from '../../check.js';
 import type { MaybePromise } from '../../orders/index.js';
 import type { OpenPath } from '../front-door.js';
@@ -22,7 +23,7 @@ export function fixedPath(
   fields: readonly string[] = [],
 ): OpenPath {
   if (typeof type !== 'string') throw new TypeError('type: expected a media type such as "text/html; charset=utf-8"');
-  if (!(typeof content === 'string' || typeof content === 'function' || ArrayBuffer.isView(content))) {
+  if (!(typeof content === 'string' || typeof content === 'function' || types.isUint8Array(content))) {
     throw new TypeError('content: expected text, bytes, or a function that returns them');
   }
   // A function is called for all requests, so not in the context of the first.

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { createServer } from 'node:http';
+import { connect, createServer as createHttp2Server } from 'node:http2';
 import { test } from 'node:test';
 import {
   addressPerMinute,
@@ -108,6 +110,8 @@ test('an outcome that no server could write is a 500, and the server goes on', a
     { status: 200, fields: ['X-A', '€'] },
     { status: 200, body: {} },
     { status: 200, body: null },
+    { status: 200, body: new DataView(new ArrayBuffer(2)) },
+    { status: 200, body: new Uint16Array([1]) },
   ];
   const rest = [...outcomes];
   const perform = () => (rest.length > 0 ? Object(rest.shift()) : { status: 200, fields: ['X-A', 'é'], body: 'on' });
@@ -119,6 +123,35 @@ test('an outcome that no server could write is a 500, and the server goes on', a
   for (const { error } of messages) assert.match(`${error}`, /^TypeError: perform returned /);
   assert.equal(messages.length, outcomes.length);
   assert.equal(await (await fetch(url)).text(), 'on');
+});
+
+test('an outcome whose status has no content is sent without its body, also by the fetch handler', async (t) => {
+  const statuses = [204, 205, 304];
+  const paths = Object.fromEntries(
+    statuses.map((status): [string, OpenPath] => [`/${status}`, { perform: () => ({ status, body: 'a' }) }]),
+  );
+  const { ask, service } = shopWith(paths, 600);
+  const server = createServer(nodeHandler(service));
+  const origin = `http://127.0.0.1:${await listenOnFreePort(server)}`;
+  t.after(() => server.close());
+  for (const status of statuses) {
+    const responses = [await ask(`/${status}`), await fetch(`${origin}/${status}`)];
+    const heads = responses.map((response) => [response.status, response.headers.get('content-length')]);
+    assert.deepEqual(heads, Array(2).fill([status, null]));
+  }
+});
+
+test('a field that comes several times is sent several times, also over HTTP/2', async (t) => {
+  const fields = ['Set-Cookie', 'a=1', 'set-cookie', 'b=2'];
+  const { service } = shopWith({ '/a': { perform: () => ({ status: 200, fields, body: 'a' }) } });
+  const server = createHttp2Server(nodeHandler(service));
+  const session = connect(`http://127.0.0.1:${await listenOnFreePort(server)}`);
+  t.after(() => {
+    session.destroy();
+    server.close();
+  });
+  const [headers] = await once(session.request({ ':path': '/a' }), 'response');
+  assert.deepEqual(headers['set-cookie'], ['a=1', 'b=2']);
 });
 
 test('a middleware takes the paths of the service from the host, and passes all others on', async (t) => {
