@@ -46,7 +46,7 @@ export async function importRecords(
       const [existing] = replace ? [] : prepare(database, FIND_EXISTING).all();
       if (existing !== undefined) return { outcome: 'exists', ...placeOf(existing) };
       // Without the trigger, which would take most of the time in which others wait for the lock.
-      database.exec('DROP TRIGGER main.orders_inserted');
+      database.exec('DROP TRIGGER IF EXISTS main.orders_inserted');
       database.exec(`INSERT OR REPLACE INTO main.orders (${COLUMN_NAMES})
         SELECT ${COLUMN_NAMES} FROM temp.sorted`);
       database.exec(`${INSERT_TRIGGER}; UPDATE main.orders_revision SET revision = revision + 1`);

@@ -3,6 +3,7 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
+import { openSqliteDatabase } from 'store-orders/sqlite';
 import { readOrders } from '../../../dist/program/commands/import/reader.js';
 import { commandsIn, programIn } from '../support/program.js';
 
@@ -202,4 +203,15 @@ test('an export of no orders is an empty text, an empty array, or only the names
   assert.equal(await output('orders export'), '');
   assert.equal(await output('orders export --json'), '[]\n');
   assert.equal(await output('orders export --format csv'), CSV_HEAD);
+});
+
+test('an import puts back the trigger of the revision of a file from which it was dropped', async () => {
+  const { cwd, output } = programIn();
+  await output('orders import -', '{"id":1}');
+  const database = openSqliteDatabase(join(cwd, 'store-orders.db'));
+  database.exec('DROP TRIGGER orders_inserted');
+  await output('orders import -', '{"id":2}');
+  // SQLite refuses to drop a missing trigger.
+  database.exec('DROP TRIGGER orders_inserted');
+  database.close();
 });
