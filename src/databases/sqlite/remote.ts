@@ -81,10 +81,7 @@ export class FileWorker<Parts> {
     const worker = this.#startThread({ ...OPTIONS, workerData: this.#data });
     worker.unref();
     worker.on('message', (answers: readonly WorkerAnswer[]) => this.#receive(answers));
-    worker.on('error', (error) => {
-      const isMissing = this.#state === 'starting' && String(Object(error).code).endsWith('MODULE_NOT_FOUND');
-      this.#rejectAll(this.#failure(`its worker thread failed: ${messageOf(error)}${isMissing ? ifBundled : ''}`));
-    });
+    worker.on('error', (error) => this.#rejectAll(this.#threadFailure(error)));
     worker.on('exit', () => {
       this.#worker = undefined;
       this.#state = 'starting';
@@ -105,7 +102,7 @@ export class FileWorker<Parts> {
     );
   }
 
-  /** Ends the worker after the calls made so far. Rejects as `late` if the disk does not respond. */
+  /** Ends the worker after the calls made so far. Rejects if it fails, as `late` if the disk does not respond. */
   async close(): Promise<void> {
     this.#isClosed = true;
     if (this.#waiting.size > 0) {
@@ -117,12 +114,12 @@ export class FileWorker<Parts> {
     if (worker === undefined) return;
     worker.ref();
     worker.postMessage('close');
+    const signal = AbortSignal.timeout(this.#hanging === undefined ? CLOSE_MS[this.#state] : 0);
     try {
-      const patienceMs = this.#hanging === undefined ? CLOSE_MS[this.#state] : 0;
-      await once(worker, 'exit', { signal: AbortSignal.timeout(patienceMs) });
-    } catch {
+      await once(worker, 'exit', { signal });
+    } catch (error) {
       worker.unref();
-      throw this.#hanging ?? this.#late();
+      throw signal.aborted ? (this.#hanging ?? this.#late()) : this.#threadFailure(error);
     }
   }
 
@@ -166,8 +163,10 @@ export class FileWorker<Parts> {
     const call = this.#waiting.get(answer.id);
     this.#waiting.delete(answer.id);
     if ('value' in answer) call?.resolve(answer.value);
-    else if ('items' in answer) call?.resolve(this.#iterate(answer.items));
-    else {
+    else if ('items' in answer) {
+      if (call === undefined) answer.items.close();
+      else call.resolve(this.#iterate(answer.items, this.#worker));
+    } else {
       const failure = new SqliteFileError(answer.failure.message, answer.failure.kind);
       call?.reject(failure);
       this.#note(failure);
@@ -182,8 +181,7 @@ export class FileWorker<Parts> {
    * Yields the items of a generator in the worker. Each message on its port requests an item. Even a
    * worker that hangs ends the generator, once it responds again and sees that the port is closed.
    */
-  async *#iterate(port: MessagePort): AsyncGenerator<unknown, void> {
-    const worker = this.#worker;
+  async *#iterate(port: MessagePort, worker: Worker | undefined): AsyncGenerator<unknown, void> {
     try {
       for (;;) {
         if (this.#worker !== worker) throw this.#failure('its worker thread ended');
@@ -233,6 +231,11 @@ export class FileWorker<Parts> {
       ? 'its disk has not responded in time; check the disk'
       : `its thread does not start${ifBundled}`;
     return lateError(this.#data.file, operationOf(this.#data), cause);
+  }
+
+  #threadFailure(error: unknown): SqliteFileError {
+    const isMissing = this.#state === 'starting' && String(Object(error).code).endsWith('MODULE_NOT_FOUND');
+    return this.#failure(`its worker thread failed: ${messageOf(error)}${isMissing ? ifBundled : ''}`);
   }
 
   #failure(reason: string): SqliteFileError {
