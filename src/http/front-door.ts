@@ -47,6 +47,7 @@ interface Publication {
   readonly outcome: Outcome;
   readonly asked: Asked | undefined;
   readonly bytes: number;
+  readonly isCutOff?: boolean | undefined;
 }
 
 interface ReplyOptions {
@@ -76,7 +77,7 @@ export function createFrontDoor(options: AdmissionOptions) {
     return onFailure !== undefined && (error !== undefined || isStream(body) || isTaken(body));
   }
 
-  function publish({ request, verdict, outcome, asked, bytes }: Publication): void {
+  function publish({ request, verdict, outcome, asked, bytes, isCutOff }: Publication): void {
     const { requestId, traceparent, method, target, clientAddress, startedMs, apiKey } = request;
     const { status, code, error } = outcome;
     if (!isWanted(outcome)) {
@@ -102,6 +103,7 @@ export function createFrontDoor(options: AdmissionOptions) {
       keyId: verdict.principal?.id,
       plan: verdict.plan.name,
       error: hostErrorOf(error),
+      isCutOff,
       durationMs: performance.now() - startedMs,
     };
     if (replies.hasSubscribers) replies.publish(message);
@@ -130,11 +132,11 @@ export function createFrontDoor(options: AdmissionOptions) {
     if (closesConnection && !isMultiplexed) headers.push('Connection', 'close');
     if (requestId !== undefined) headers.push('X-Request-Id', requestId);
     const body = method === 'HEAD' ? undefined : outcome.body;
-    const publishEnd = ({ bytes, error }: StreamEnd) =>
-      publish({ request, verdict, outcome: { ...outcome, error }, asked, bytes });
-    if (isStream(body)) body.ended.then(publishEnd);
+    const publishEnd = ({ bytes, error }: StreamEnd, isCutOff?: boolean) =>
+      publish({ request, verdict, outcome: { ...outcome, error }, asked, bytes, isCutOff });
+    if (isStream(body)) body.ended.then((end) => publishEnd(end));
     else if (!isQuiet) publish({ request, verdict, outcome, asked, bytes: body?.length ?? 0 });
-    if (isTaken(body)) body.cut.then(publishEnd);
+    if (isTaken(body)) body.cut.then((end) => publishEnd(end, true));
     return { status: outcome.status, headers, body, chargedTo, keyId: principal?.id, isAddressOverLimit };
   }
 

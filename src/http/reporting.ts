@@ -8,8 +8,9 @@ import type { OperationName } from './operations.js';
  * The message published for each reply on the `node:diagnostics_channel` `store-orders:reply`. For
  * a streamed list, it is published when the stream has ended. If the store failed midway, `status`
  * is still 200, and `error` is the failure. A long list that is cut off because its client was slow
- * is published again, with an `error` and the `bytes` sent until then. A message contains no secrets, except those that the
- * host's own parts have put into their `error`, which is passed on unchanged.
+ * is published again, with `isCutOff`, an `error` and the `bytes` sent until then. A message contains
+ * no secrets, except those that the host's own parts have put into their `error`, which is passed on
+ * unchanged.
  */
 export interface ReplyMessage {
   /**
@@ -40,6 +41,8 @@ export interface ReplyMessage {
    * `authenticate`.
    */
   readonly error?: unknown;
+  /** Whether an earlier message has reported the same reply, so that it is not counted twice. */
+  readonly isCutOff?: boolean | undefined;
   /**
    * The time from the arrival of the request head until the reply is ready to be written. For a
    * streamed list, the time until the stream has ended.

@@ -47,6 +47,7 @@ for (const way of WAYS) {
       keyId: 'owner',
       plan: 'business',
       error: undefined,
+      isCutOff: undefined,
     });
     assert.equal(list.fields.get('x-request-id'), 'abc-1');
     assert.deepEqual(

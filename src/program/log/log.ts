@@ -21,7 +21,7 @@ export interface Log extends EventLog {
   readonly dropped: number;
 }
 
-export type LogFields = Readonly<Record<string, string | number | undefined>>;
+export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
 
 export interface LogStream {
   write(text: string, written: () => void): unknown;
@@ -50,11 +50,12 @@ interface Entry {
   readonly time: string;
   readonly level: Level;
   readonly event: string;
-  readonly [field: string]: string | number | undefined;
+  readonly [field: string]: string | number | boolean | undefined;
 }
 
 /** A line for a request. It has a field for every property of the message, except the plan. */
-type RequestEntry = Entry & Readonly<Record<Exclude<keyof ReplyMessage, 'plan'>, string | number | undefined>>;
+type RequestEntry = Entry &
+  Readonly<Record<Exclude<keyof ReplyMessage, 'plan'>, string | number | boolean | undefined>>;
 
 /**
  * Creates a log that writes one line for each event or request. A line is a JSON object, or text
@@ -148,6 +149,7 @@ export function createLog(stream: LogStream, isReadable: boolean, worker?: numbe
         orderId: orderId === undefined ? undefined : `${orderId}`,
         keyId: message.keyId,
         error: error === undefined ? undefined : messageOf(error),
+        isCutOff: message.isCutOff,
         durationMs: Math.round(message.durationMs * 1_000) / 1_000,
       };
       add(entry);
@@ -160,7 +162,7 @@ export function createLog(stream: LogStream, isReadable: boolean, worker?: numbe
 }
 
 function withShortFields(entry: Entry): Entry {
-  const short: Record<string, string | number | undefined> = {};
+  const short: Record<string, string | number | boolean | undefined> = {};
   for (const [name, value] of Object.entries(entry)) {
     short[name] = typeof value === 'string' && value.length > CUT_FIELD ? `${value.slice(0, CUT_FIELD)}...` : value;
   }

@@ -69,9 +69,10 @@ export function createMetrics(backends: Backends, log: Pick<Log, 'dropped'>, lim
   }
 
   return {
-    /** Counts a reply. */
+    /** Counts a reply once, also if its list is cut off later. */
     count(message: ReplyMessage): void {
       const { operation = 'none', status, code = '', error, durationMs, plan } = message;
+      if (message.isCutOff) return;
       requests.inc({ operation, status, code });
       seconds.observe({ operation }, durationMs / 1_000);
       if (error !== undefined) failures.inc({ operation });

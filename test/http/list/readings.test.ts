@@ -142,7 +142,7 @@ test('a list that was cut off is published again, with the error, the bytes that
   const [first, cut] = [messages[0], messages[7]];
   assert.match(String(cut?.error), /cut off after 12582913 bytes/);
   assert.deepEqual(
-    [cut?.requestId, cut?.status, cut?.keyId, cut?.bytes, first?.error],
-    [first?.requestId, 200, 'ann-has-a-key', 12 * MIB + 1, undefined],
+    [cut?.requestId, cut?.status, cut?.keyId, cut?.bytes, cut?.isCutOff, first?.error, first?.isCutOff],
+    [first?.requestId, 200, 'ann-has-a-key', 12 * MIB + 1, true, undefined, undefined],
   );
 });
