@@ -61,7 +61,8 @@ export interface OrderPages extends AsyncIterable<string | Uint8Array> {
   /**
    * Identifies the content. The store changes the version whenever the list changes. The service
    * reads each version once, keeps its bytes in memory and shares them among all clients. Without a
-   * version, the list is streamed to each client as fast as the client reads, and is not kept.
+   * version, the list is streamed to each client as fast as the client reads, and is not kept. Each
+   * API key gets one such list at a time.
    */
   readonly version?: string | number | undefined;
 }

@@ -69,6 +69,8 @@ export function createFairTurns(places: number) {
   }
 
   return {
+    /** Returns a turn that lasts until its end, for work that goes on after its result. */
+    take,
     /**
      * Calls `work` in a turn of the key, at once if possible. Waiting keys take turns, so a key with
      * many requests delays each other key by one turn. If `isAborted` returns true at the turn, or

@@ -2,7 +2,7 @@ import type { ListedOrders, MaybePromise, OrderArray, OrderPages } from '../../o
 import { isPages } from '../../orders/store.js';
 import { createHostPart } from '../host-part.js';
 import { after, attempt, isPromise } from '../maybe-promise.js';
-import { errorOutcome, isShared, type Outcome } from '../reply.js';
+import { errorOutcome, isShared, type Outcome, unavailable } from '../reply.js';
 import type { ReadRequest } from '../request.js';
 import { isShort, serializeArray, serializePages } from './body.js';
 import { createFairTurns, type Turn } from './fair-turns.js';
@@ -38,7 +38,7 @@ const PLACES = 4;
 /** A store that takes longer than this to list orders no longer delays other keys. */
 const SLOW_MS = 1_000;
 
-/** After this wait, a request shares the store's most recent failure instead of asking once more. */
+/** A request waits this long for its key's stream, or before it shares the most recent failure. */
 const PATIENCE_MS = 5_000;
 
 /** The outcome for a client that has hung up while it waited. Nobody receives it. */
@@ -122,7 +122,34 @@ export function createListRepresenter(
     }
     const { version } = listed;
     const pages = { version, [Symbol.asyncIterator]: () => paging.stream(listed) };
-    return version === undefined ? stream(pages, request) : share(pages, request, key);
+    return version === undefined ? stream(pages, request, key) : share(pages, request, key);
+  }
+
+  /** Represents pages without a version. They have no entity tag and are not compressed. */
+  function stream(pages: OrderPages, request: ListAsker, key: string): MaybePromise<Outcome> {
+    const { method, ifMatch = '*', ifNoneMatch } = request;
+    if (ifMatch.trim() !== '*') return errorOutcome('precondition_failed');
+    if (ifNoneMatch?.trim() === '*') return { status: 304, fields: CACHE_FIELDS, body: undefined };
+    if (method === 'HEAD') return { status: 200, fields: STREAM_FIELDS, body: undefined };
+    return streamInTurn(pages, request, key);
+  }
+
+  /** Streams a list in a turn of the key, which lasts until the list is read. No other key waits. */
+  async function streamInTurn(pages: OrderPages, request: ListAsker, key: string): Promise<Outcome> {
+    let isLate = false;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, PATIENCE_MS);
+    }).then(() => {
+      isLate = true;
+    });
+    const turn = await Promise.race([turns.take(key, () => isLate || request.isAborted()), late]);
+    clearTimeout(timer);
+    if (turn === undefined) return request.isAborted() ? ABORTED : unavailable();
+    turn.yieldPlace();
+    const starting = startStream(pages);
+    starting.then(({ ended }) => ended).then(turn.end, turn.end);
+    return { status: 200, fields: STREAM_FIELDS, body: await starting };
   }
 
   /** Represents a list with a version. */
@@ -194,15 +221,4 @@ export function createListRepresenter(
 function yieldIfSlow(listed: Promise<ListedOrders>, { yieldPlace }: Turn): Promise<ListedOrders> {
   const slow = setTimeout(yieldPlace, SLOW_MS);
   return listed.finally(() => clearTimeout(slow));
-}
-
-/** Streams a list that has no version. It has no entity tag and is not compressed. */
-function stream(
-  pages: AsyncIterable<string | Uint8Array>,
-  { method, ifMatch = '*', ifNoneMatch }: ListRequest,
-): MaybePromise<Outcome> {
-  if (ifMatch.trim() !== '*') return errorOutcome('precondition_failed');
-  if (ifNoneMatch?.trim() === '*') return { status: 304, fields: CACHE_FIELDS, body: undefined };
-  if (method === 'HEAD') return { status: 200, fields: STREAM_FIELDS, body: undefined };
-  return startStream(pages).then((body) => ({ status: 200, fields: STREAM_FIELDS, body }));
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { suite, type TestContext, test } from 'node:test';
-import type { Order, OrderStore } from 'store-orders';
+import { type Order, type OrderStore, PLANS } from 'store-orders';
 import { fetchHandler } from 'store-orders/fetch';
 import { nodeHandler } from 'store-orders/handler';
 import { fakeStore, pageOf } from '../../support/fake-store.js';
@@ -11,8 +11,10 @@ import { serve } from '../mounts/support/servers.js';
 import { type Answer, assertError } from '../support/answer.js';
 import { get as getHead } from '../support/messages.js';
 import { open } from '../support/raw-socket.js';
-import { createShop, KEY, ORDERS } from '../support/shop.js';
+import { onReplies } from '../support/replies.js';
+import { bearer, createShop, KEY, ORDERS } from '../support/shop.js';
 import { openShop, WAYS } from '../support/ways.js';
+import { settled } from './support/asker.js';
 
 const FAILURE = new Error('the cursor is gone');
 
@@ -146,4 +148,97 @@ test("if the host ends the response while a list is sent, the store's stream is 
   await once(socket, 'data');
   await service.close();
   socket.destroy();
+});
+
+/** Streams lists of two pages, and counts those that were begun and those that have ended. */
+function createStreamingShop() {
+  const counts = { begun: 0, ended: 0 };
+  async function* list() {
+    counts.begun++;
+    try {
+      yield '{"id":1}';
+      yield '{"id":2}';
+    } finally {
+      counts.ended++;
+    }
+  }
+  const authenticate = (apiKey: string) => ({ id: apiKey, plan: PLANS.business });
+  const { service } = createShop({ store: fakeStore({ list }), authenticate });
+
+  async function ask(key: string, method = 'GET', isAborted = () => false) {
+    const head = { method, url: ORDERS, rawHeaders: bearer(key) };
+    const { status, body } = await service.respond(
+      Object.defineProperty(head, 'aborted', { get: isAborted, enumerable: true }),
+    );
+    async function read(): Promise<string> {
+      let text = '';
+      if (typeof body === 'object' && Symbol.asyncIterator in body)
+        for await (const piece of body) text += Buffer.from(piece);
+      return text;
+    }
+    return { status, read };
+  }
+
+  return { ask, counts, service };
+}
+
+const WHOLE = '[{"id":1},{"id":2}]';
+
+suite('a list that is streamed, of pages without a version', () => {
+  test('is sent to a key one at a time, and its further requests delay no other key', async () => {
+    const { ask, counts } = createStreamingShop();
+    const slow = await ask('ann');
+    const waiting = [ask('ann'), ask('ann'), ask('ann')];
+    await settled();
+    assert.deepEqual(counts, { begun: 1, ended: 0 });
+    assert.equal((await ask('ann', 'HEAD')).status, 200, 'a HEAD request reads no list');
+    // More keys than make an array at the same time.
+    const others = await Promise.all(['bob', 'cid', 'dan', 'eve', 'fay'].map((key) => ask(key)));
+    assert.deepEqual(counts, { begun: 6, ended: 0 });
+    for (const other of others) assert.equal(await other.read(), WHOLE);
+    assert.deepEqual(counts, { begun: 6, ended: 5 });
+    assert.equal(await slow.read(), WHOLE);
+    for (const [index, reply] of waiting.entries()) {
+      const next = await reply;
+      await settled();
+      assert.deepEqual(counts, { begun: 7 + index, ended: 6 + index });
+      assert.equal(await next.read(), WHOLE);
+    }
+  });
+
+  test('waits 5 s at most for an earlier list of its key, and does not wait for a client that has hung up', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const { ask, counts } = createStreamingShop();
+    const slow = await ask('ann');
+    const late = ask('ann');
+    await settled();
+    t.mock.timers.tick(5_000);
+    assert.equal((await late).status, 503);
+    let isAborted = false;
+    const aborted = ask('ann', 'GET', () => isAborted);
+    const next = ask('ann');
+    await settled();
+    isAborted = true;
+    assert.equal(await slow.read(), WHOLE);
+    assert.deepEqual([(await aborted).status, await (await next).read()], [408, WHOLE]);
+    assert.deepEqual(counts, { begun: 2, ended: 2 });
+  });
+
+  test('ends after four minutes if the host drops the reply unread, and the key gets its next list', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const errors: unknown[] = [];
+    t.after(onReplies(({ error }) => errors.push(error)));
+    const { ask, counts, service } = createStreamingShop();
+    const dropped = await ask('ann');
+    t.mock.timers.tick(239_999);
+    await settled();
+    assert.equal(counts.ended, 0);
+    t.mock.timers.tick(1);
+    await settled();
+    assert.equal(counts.ended, 1);
+    assert.match(String(errors), /has taken the next page for minutes/);
+    await assert.rejects(dropped.read(), /has taken the next page for minutes/);
+    assert.equal(await (await ask('ann')).read(), WHOLE);
+    await service.close();
+  });
 });

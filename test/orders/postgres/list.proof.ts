@@ -30,7 +30,7 @@ test('a million orders in PostgreSQL', { skip: missingEngine }, async (t) => {
 
   await t.test('when a client of a streamed list hangs up, its database connection becomes free', async () => {
     for (let i = 0; i < HANG_UPS; i++) {
-      const response = await server.list();
+      const response = await server.list('ann');
       assert.ok(!(await isAtRest()), 'the list is still being read');
       response.destroy();
       await until(isAtRest);
@@ -43,7 +43,7 @@ test('a million orders in PostgreSQL', { skip: missingEngine }, async (t) => {
     // baseline.
     forgetPeak(server.pid);
     const baseBytes = peakBytes(server.pid);
-    const response = await server.list();
+    const response = await server.list('ann');
     const scan = createListScan();
     let put: Promise<unknown> | undefined;
     for await (const chunk of response) {
@@ -63,27 +63,41 @@ test('a million orders in PostgreSQL', { skip: missingEngine }, async (t) => {
   await t.test(
     'if the connection is lost while the client of a streamed list pauses, the list is cut off, and the next one is complete',
     async () => {
-      const response = await server.list();
+      const response = await server.list('ann');
       await until(async () => (await statesOf(admin)).includes('idle in transaction'));
       await admin.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'serving'");
       await until(async () => (await statesOf(admin)).length === 0);
       await assert.rejects(text(response), { code: 'ECONNRESET' });
 
       const scan = createListScan();
-      for await (const chunk of await server.list()) scan.add(chunk);
+      for await (const chunk of await server.list('ann')) scan.add(chunk);
       assert.deepEqual([scan.orders(), scan.isAscending()], [MANY + 2, true]);
     },
   );
+
+  await t.test('a key whose clients read slowly holds one connection, and other keys get their lists', async () => {
+    const slow = Array.from({ length: 8 }, () => server.list('slow'));
+    await until(async () => !(await isAtRest()));
+    const others = await Promise.all(['ann', 'bob', 'cid'].map(server.list));
+    assert.deepEqual(
+      others.map(({ statusCode }) => statusCode),
+      [200, 200, 200],
+    );
+    const replies = await Promise.all(slow);
+    assert.deepEqual(replies.map(({ statusCode }) => statusCode).sort(), [200, ...Array(7).fill(503)]);
+    for (const reply of [...others, ...replies]) reply.destroy();
+    await until(isAtRest);
+  });
 
   await t.test(
     'a list with a revision is read once for all clients, and holds no connection while they read',
     async (t) => {
       const sharing = await startServing(t, engine.url, 'shared');
-      const waiting = await Promise.all(Array.from({ length: READERS }, sharing.list));
+      const waiting = await Promise.all(Array.from({ length: READERS }, () => sharing.list('ann')));
       assert.ok(await isAtRest());
       assert.equal((await statesOf(admin)).length, 2, 'the revision and the list were each asked for once');
       const scan = createListScan();
-      const response = await sharing.list();
+      const response = await sharing.list('ann');
       for await (const chunk of response) scan.add(chunk);
       assert.deepEqual([scan.orders(), scan.isAscending()], [MANY + 2, true]);
       for (const { headers } of waiting) assert.equal(headers.etag, response.headers.etag);
@@ -100,7 +114,7 @@ test('a million orders in PostgreSQL', { skip: missingEngine }, async (t) => {
       const tags = new Set<unknown>();
       const read = async () => {
         for (let list = 0; list < LISTS_EACH; list++) {
-          const response = await sharing.list();
+          const response = await sharing.list('ann');
           tags.add(response.headers.etag);
           for await (const _ of response);
         }
@@ -134,14 +148,14 @@ async function startServing(t: TestContext, url: string, way: 'streamed' | 'shar
   });
   t.after(() => child.kill());
   const [port] = await once(child, 'message');
-  const options = { port, path: '/v1/store/orders', headers: { authorization: 'Bearer any' } };
+  const options = { port, path: '/v1/store/orders' };
 
   return {
     pid: child.pid,
 
     /** Requests the list, and waits until the first bytes of the body can be read. */
-    async list(): Promise<IncomingMessage> {
-      const [response] = await once(get(options), 'response');
+    async list(key: string): Promise<IncomingMessage> {
+      const [response] = await once(get({ ...options, headers: { authorization: `Bearer ${key}` } }), 'response');
       await once(response, 'readable');
       return response;
     },
