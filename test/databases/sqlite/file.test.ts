@@ -4,10 +4,8 @@ import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { openSqliteDatabase, openSqliteOrderStore } from 'store-orders/sqlite';
-import { FileWorker } from '../../../dist/databases/sqlite/remote.js';
 import { textOf } from '../../orders/support/store-suite.js';
 import { root } from '../../support/root.js';
 import { temporaryFile } from '../../support/temporary-file.js';
@@ -150,31 +148,6 @@ test('while another connection holds the write lock, reads do not wait, and writ
   }
 });
 
-test('a thread that does not start, or whose module is missing, is not reported as a disk', async (t) => {
-  t.mock.timers.enable({ apis: ['setTimeout'] });
-  const failureOf = async (url: URL, waitsMs: number): Promise<unknown> => {
-    const file = { file: 'a.db', identity: '', isWriter: false };
-    const worker = new FileWorker<{ orders: { get(): void } }>((options) => new Worker(url, options), file);
-    const thread = worker.start();
-    t.after(() => thread.terminate());
-    const call = worker
-      .callsFor(0)
-      .orders.get()
-      .catch((error: Error) => error.message);
-    t.mock.timers.tick(waitsMs);
-    return call;
-  };
-  const advice =
-    'if the program is bundled, leave store-orders out of the bundle: see "Bundlers" in examples/README.md';
-  const silent = new URL('data:text/javascript,setInterval(() => {}, 1_000)');
-  assert.equal(await failureOf(silent, 60_000), `cannot read a.db: its thread does not start; ${advice}`);
-  const missing = new URL('missing.js', import.meta.url);
-  assert.equal(
-    await failureOf(missing, 0),
-    `cannot read a.db: its worker thread failed: Cannot find module '${fileURLToPath(missing)}'; ${advice}`,
-  );
-});
-
 test('while a thread hangs, reads do not wait; a write is late after 3 s, plus 1 ms for each record, and then every write until the thread responds', async (t) => {
   const { file, store, threads } = opened(t);
   await store.put([{ id: 1 }]);
@@ -223,7 +196,7 @@ test('an answer that comes with its deadline is in time, a call that hangs behin
   // After its first answer, the thread stops like one that waits for a disk.
   const script = `
     import { mock } from 'node:test';
-    import { Worker } from 'node:worker_threads';
+    import type { Worker } from 'node:worker_threads';
     import { FileWorker } from './dist/databases/sqlite/remote.js';
     const thread = "import { parentPort, workerData } from 'node:worker_threads';" +
       "const { answers } = workerData; parentPort.on('message', ([{ id }]) => {" +
