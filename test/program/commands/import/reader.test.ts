@@ -94,7 +94,7 @@ const member = fc
   .tuple(fc.constantFrom('"id"', '"petId"', '"quantity"', '"shipDate"', '"complete"', '"status"', '"x"'), token)
   .map(([name, value]) => `${name}:${value}`);
 
-test('an import reads a line exactly as parseJson does, whether or not JSON.parse can read it', async () => {
+test('an import reads a line exactly as parseJson does, but for members that are null, whether or not JSON.parse can read it', async () => {
   let good = 0;
   await fc.assert(
     fc.asyncProperty(
@@ -130,7 +130,10 @@ async function recordsIn(text: string): Promise<readonly OrderRecord[]> {
 
 function recordOf(line: string): OrderRecord | undefined {
   try {
-    const parsed = parseOrderRecord(parseJson(line), ORDER_STATUSES);
+    const value = parseJson(line);
+    const fields = Object.entries(Object(value)).filter(([, field]) => field !== null);
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+    const parsed = parseOrderRecord(isObject ? Object.fromEntries(fields) : value, ORDER_STATUSES);
     return 'mistake' in parsed ? undefined : parsed;
   } catch (error) {
     assert.ok(error instanceof JsonSyntaxError);
