@@ -196,7 +196,7 @@ test('an answer that comes with its deadline is in time, a call that hangs behin
   // After its first answer, the thread stops like one that waits for a disk.
   const script = `
     import { mock } from 'node:test';
-    import type { Worker } from 'node:worker_threads';
+    import { Worker } from 'node:worker_threads';
     import { FileWorker } from './dist/databases/sqlite/remote.js';
     const thread = "import { parentPort, workerData } from 'node:worker_threads';" +
       "const { answers } = workerData; parentPort.on('message', ([{ id }]) => {" +
