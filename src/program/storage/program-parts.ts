@@ -20,8 +20,8 @@ export const SCHEMAS: Schemas = { ...ORDERS_SCHEMA, ...PROGRAM_SCHEMA };
 export type ProgramParts = ReturnType<typeof createProgramParts>;
 
 /**
- * Creates the objects that a worker runs over the tables of the program. All their writes share
- * commits.
+ * Creates the objects that a thread of the file runs over the tables of the program. All their
+ * writes share commits.
  */
 export function createProgramParts(file: OpenFile) {
   return {

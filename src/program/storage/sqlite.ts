@@ -45,13 +45,13 @@ export function openSqliteStorage(file: string, { create = false } = {}): OpenAt
 }
 
 /**
- * Opens the database file of a server, in workers. Creates it if it is missing. Fails if another
- * server runs on the file, or if the file belongs to another program or is damaged. A database in
- * memory is opened on this thread, because no other thread can open it.
+ * Opens the database file of a server, in threads of its own. Creates it if it is missing. Fails if
+ * another server runs on the file, or if the file belongs to another program or is damaged. A
+ * database in memory is opened on this thread, because no other thread can open it.
  */
 export function openServerSqliteStorage(file: string): OpenAttempt<ServerStorage> {
   if (file === IN_MEMORY) return openSqliteStorage(file);
-  return openOrCreate(file, openInWorkers, () => {
+  return openOrCreate(file, openInThreads, () => {
     // Comes before the lock, which creates a file, because no file must be left beside one of others.
     if (existsSync(file)) checkForServer(file);
     // Only the server that has the lock creates the file, so it is the one that fills it.
@@ -114,10 +114,10 @@ function openHere(file: string): SqliteStorage {
   }
 }
 
-function openInWorkers(name: string, unlock: () => void): ServerStorage {
+function openInThreads(name: string, unlock: () => void): ServerStorage {
   const startThread: StartThread = (options) => new Worker(new URL('./worker.js', import.meta.url), options);
   const file = openSqliteFile<ProgramParts>(startThread, name, SCHEMAS);
-  // The worker opens the file while the server is being loaded.
+  // The thread that writes opens the file while the server is being loaded.
   file.probe().catch(() => {});
   return {
     name,
