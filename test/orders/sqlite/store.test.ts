@@ -93,6 +93,9 @@ for (const { name, open } of sqliteDrivers) {
         ['DELETE FROM orders WHERE id = 1', [{ id: 2n, petId: 7n }, { id: 3n }]],
         ["INSERT OR REPLACE INTO orders (id, status) VALUES (2, 'pending')", [{ id: 2n }, { id: 3n }]],
         ['UPDATE orders SET rowid = 4 WHERE id = 3', [{ id: 2n }, { id: 4n }]],
+        // As after a tool that recreates the table without its triggers
+        ['DROP TRIGGER orders_deleted; DELETE FROM orders WHERE id = 4', [{ id: 2n }]],
+        ['DELETE FROM orders', []],
       ] as const) {
         there.exec(sql);
         nowMs += 100;
