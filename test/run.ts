@@ -51,7 +51,7 @@ const { status, signal } = spawnSync(
   [
     // Coverage doubles the time. Its threshold applies only to a run of all files.
     ...(set === 'all' && !values.plain ? coverage(folders.length === 0) : []),
-    ...['--import', 'tsx/esm', '--import', timeLimit],
+    ...['--import', 'tsx', '--import', timeLimit],
     ...['--test', `--test-concurrency=${Math.min(availableParallelism() + 1, MOST_AT_ONCE)}`],
     ...[`--test-reporter=${values.plain ? 'dot' : 'spec'}`, '--test-reporter-destination=stdout'],
     ...['--test-reporter=./test/skipped-reporter.mjs', `--test-reporter-destination=${skipped}`],
