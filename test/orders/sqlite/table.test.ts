@@ -20,8 +20,11 @@ for (const { name, open } of sqliteDrivers) {
       createSqliteOrderStore(database);
       database.exec("INSERT INTO orders (id, status) VALUES (1, 'pending')");
       const update = database.prepare(`UPDATE orders SET ${column} = ?`);
+      // @photostructure/sqlite stores a text only up to a NUL.
+      const { bytes } = Object(database.prepare('SELECT length(CAST(? AS BLOB)) AS bytes').get('a\0'));
       fc.assert(
         fc.property(values, (value) => {
+          if (Number(bytes) === 1 && String(value).includes('\0')) return;
           if (accepts(value)) update.run(value);
           else assert.throws(() => update.run(value), new RegExp(rule), JSON.stringify(String(value)));
         }),

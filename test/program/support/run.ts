@@ -72,7 +72,7 @@ export async function runInHost(args: readonly string[], { cwd, input = '' }: Ru
 
 function startHost(): ChildProcess {
   const child = fork(new URL('./command-host.mjs', import.meta.url), {
-    execArgv: ['--expose-gc'],
+    execArgv: ['--expose-gc', '--disable-warning=ExperimentalWarning'],
     serialization: 'advanced',
   });
   process.once('beforeExit', () => {

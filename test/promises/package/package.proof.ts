@@ -81,7 +81,7 @@ test('the tarball contains the program, its types, the examples and the document
     /^(?:package\.json|LICENSE|(?:README|CHANGELOG|CONTRIBUTING|SECURITY)\.md)$/,
     /^examples(?:\/|$)/,
     /^(?:src|test|bench)(?:\/[a-z]+)*(?:\/README\.md)?$/,
-    /^bench\/(?:NOTES\.md|charts\/loopback\.svg)$/,
+    /^(?:test\/AUDITS\.md|bench\/(?:NOTES\.md|charts\/loopback\.svg))$/,
   ];
   const odd = files.filter((file) => !expected.some((pattern) => pattern.test(file)));
   assert.deepEqual(odd, []);
