@@ -11,7 +11,7 @@ import { PER_MINUTE } from './plenty.js';
 // serve` itself, or a program of `rivals/`. Its log is written to a file. The parameters are the
 // name of the program and its further options.
 const [name = '', ...options] = process.argv.slice(2);
-const program = fileURLToPath(import.meta.resolve('store-orders/server')).replace(/index\.js$/, 'main.js');
+const program = fileURLToPath(new URL('../program/main.js', import.meta.resolve('store-orders/server')));
 const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
 const db = ['--db', join(directory, 'orders.db')];
 const file = join(directory, 'orders.ndjson');
