@@ -51,7 +51,7 @@ function serializeInteger(column: string, min: bigint | number, max: bigint | nu
     END`;
 }
 
-/** Returns SQL that serialises a column as a boolean, or as NULL if it is none. */
+/** Returns SQL that serialises a column as a boolean, or as NULL if its value is not one. */
 function serializeBoolean(column: string): string {
   const text = `${column}::text`;
   return `CASE WHEN ${text} IN ('true', 'false') THEN ${text}
