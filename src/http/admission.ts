@@ -1,7 +1,6 @@
 import { checkFunction, checkMethods, checkOneOf, checkWholeNumber, DEFAULTS } from '../check.js';
 import type { Decision, Plan, RateLimiter } from '../limits/index.js';
 import { createPlan, perMinute } from '../limits/index.js';
-import { peek } from '../limits/limiter.js';
 import { checkPlan } from '../limits/plan.js';
 import type { MaybePromise } from '../orders/index.js';
 import { addressKey, resolveAddress } from './client-address.js';
@@ -122,7 +121,8 @@ export function createAdmission(options: AdmissionOptions) {
   /** Looks up a key that may be made up: one at a time for each address that is over its limit. */
   function lookUpUnknown(request: ReadRequest, apiKey: string): MaybePromise<Verdict<Principal>> {
     const bucket = addressKey(resolveAddress(request.clientAddress));
-    const state = limiting.address.call(() => peek(limiter, bucket, addressPlan));
+    // Takes no tokens.
+    const state = limiting.address.call(() => limiter.take(bucket, addressPlan, 0));
     return after(state, (decision) => {
       checkDecision(decision);
       if (decision.inForce.remaining > 0) return lookUpAtCost(request, apiKey);

@@ -17,14 +17,6 @@ export interface RateLimiter {
 }
 
 /**
- * Returns the state of a key. It is a `take` of no tokens, so that a limiter of the host needs no
- * second method.
- */
-export function peek(limiter: RateLimiter, key: string, plan: Plan): Decision | Promise<Decision> {
-  return limiter.take(key, plan, 0);
-}
-
-/**
  * The decision on one request. Instants are whole milliseconds of the limiter's clock. Add
  * `utcOffsetMs` to convert them to Unix time. Some properties can be getters, which a spread
  * (`{ ...decision }`) does not copy. Destructure the decision instead. `JSON.stringify` and
