@@ -6,6 +6,7 @@ import { HostFailure } from './host-part.js';
 import { after, attempt } from './maybe-promise.js';
 import {
   errorOutcome,
+  isPieces,
   isStream,
   isTaken,
   type Outcome,
@@ -194,10 +195,8 @@ function checkOutcome(returned: PathOutcome): void {
     fields.length % 2 === 0 &&
     fields.every((text, i) => typeof text === 'string' && FIELD[i % 2 === 0 ? 0 : 1].test(text));
   if (!areFields) throw new TypeError('perform returned invalid fields: expected names and values, alternating');
-  if (body === undefined || typeof body === 'string' || types.isUint8Array(body)) return;
-  if (typeof body !== 'object' || body === null || !(Symbol.asyncIterator in body)) {
-    throw new TypeError('perform returned an invalid body: expected text or bytes');
-  }
+  const isBody = body === undefined || typeof body === 'string' || types.isUint8Array(body) || isPieces(body);
+  if (!isBody) throw new TypeError('perform returned an invalid body: expected text or bytes');
 }
 
 /** Returns the client's address, or `undefined` if the function that determines it throws. */
