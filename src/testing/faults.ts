@@ -1,4 +1,5 @@
 import { STATUS_CODES } from 'node:http';
+import { inspect } from 'node:util';
 import { checkFields, checkWholeNumber } from '../check.js';
 import type { ClientAddress } from '../http/client-address.js';
 import type { OrderService } from '../http/index.js';
@@ -21,16 +22,9 @@ import type { OrderStore } from '../orders/index.js';
  * - `{ status, headers, body }`: the response of something before the service. Nothing is cancelled.
  * - `{ delayMs }`: a `setTimeout` delays the response by this many milliseconds.
  */
-export type TestFault =
-  | 500
-  | 502
-  | 503
-  | 504
-  | 'request_lost'
-  | 'response_lost'
-  | 'response_torn'
-  | { readonly delayMs: number }
-  | ForeignResponse;
+export type TestFault = (typeof NAMED_FAULTS)[number] | { readonly delayMs: number } | ForeignResponse;
+
+const NAMED_FAULTS = [500, 502, 503, 504, 'request_lost', 'response_lost', 'response_torn'] as const;
 
 /** A response that does not come from the service, such as that of a firewall. */
 interface ForeignResponse {
@@ -41,8 +35,6 @@ interface ForeignResponse {
   /** Default: none. */
   readonly body?: string | undefined;
 }
-
-const NAMED_FAULTS: readonly unknown[] = [500, 502, 503, 504, 'request_lost', 'response_lost', 'response_torn'];
 
 /** A store that causes a 500, because it returns something that no store may return. */
 const WRONG_STORE: OrderStore = { list: () => JSON.parse('null'), cancel: () => JSON.parse('""') };
@@ -62,10 +54,9 @@ export function checkFault(fault: TestFault): void {
     checkWholeNumber('fault.status', fault.status, 200, 599);
     return;
   }
-  if (NAMED_FAULTS.includes(fault)) return;
-  throw new TypeError(
-    "fault: expected 500, 502, 503, 504, 'request_lost', 'response_lost', 'response_torn', { delayMs } or { status, headers, body }",
-  );
+  if (NAMED_FAULTS.some((name) => name === fault)) return;
+  const names = NAMED_FAULTS.map((name) => inspect(name)).join(', ');
+  throw new TypeError(`fault: expected ${names}, { delayMs } or { status, headers, body }`);
 }
 
 /** Returns the reply of something before the service, which knows no limits. */
