@@ -13,6 +13,7 @@ import { greet } from './greet.js';
 import type { Lifecycle } from './lifecycle.js';
 import { addressOf, listen } from './listen.js';
 import type { Metrics } from './metrics.js';
+import { listenForMetrics, loadMetrics } from './metrics-port.js';
 
 /**
  * Runs the server until its lifecycle stops it. Then closes what it has opened, in reverse order,
@@ -30,8 +31,7 @@ export async function runServer(
   const cleanUps: (() => unknown)[] = [];
 
   async function serve(): Promise<void> {
-    const monitoring = metricsPort === undefined ? undefined : await import('./metrics-port.js');
-    const metricsModule = await monitoring?.loadMetrics();
+    const metricsModule = metricsPort === undefined ? undefined : await loadMetrics();
     const quotaBackend = await openQuotaBackend(settings.redisUrl, storage.quotas, log);
     cleanUps.push(quotaBackend.close);
     const database = withBackendEvents(storage.state, log);
@@ -47,10 +47,9 @@ export async function runServer(
     cleanUps.push(() => server.drain());
     // The primary of several workers serves the metrics of all of them.
     if (metrics !== undefined) lifecycle.shareMetrics?.(metrics.read);
-    const hasMetricsPage = metrics !== undefined && lifecycle.worker === undefined;
-    const metricsPage = hasMetricsPage
-      ? await monitoring?.listenForMetrics(metrics.serialize, host, metricsPort)
-      : undefined;
+    const isAlone = lifecycle.worker === undefined;
+    const metricsPage =
+      metrics !== undefined && isAlone ? await listenForMetrics(metrics.serialize, host, metricsPort) : undefined;
     if (metricsPage !== undefined) cleanUps.push(metricsPage.close);
     const drained = new Promise<void>((resolve) => {
       // `drain` must be called in this pass of the event loop, because the cluster module closes
@@ -65,7 +64,7 @@ export async function runServer(
     const url = address && baseAddress(address, settings.basePath);
     const publicAddress = settings.publicUrl ?? (address && localAddress(baseAddress(address, '')));
     const isInMemory = storage.name === IN_MEMORY;
-    if (lifecycle.worker === undefined || lifecycle.worker === 1) {
+    if (isAlone || lifecycle.worker === 1) {
       await greet(storage, {
         address: publicAddress,
         basePath: settings.basePath,
