@@ -32,6 +32,9 @@ export interface PostgresPool extends PostgresClient {
   connect?(callback: (error: unknown, client?: HeldPostgresClient) => void): Promise<HeldPostgresClient> | undefined;
 }
 
+/** Takes a connection, as the `connect` of a pool. */
+export type Connect = NonNullable<PostgresPool['connect']>;
+
 export interface HeldPostgresClient extends PostgresClient {
   /** Returns the connection to the pool, or closes it if `destroy` is true. */
   release(destroy?: boolean): void;
@@ -48,7 +51,7 @@ export interface HeldPostgresClient extends PostgresClient {
  * PostgreSQL's reason. Listens in the callback that `pg` calls: if PostgreSQL ends the connection in
  * its first packet, a promise would resolve only after the event.
  */
-export async function holdConnection(connect: NonNullable<PostgresPool['connect']>): Promise<HeldPostgresClient> {
+export async function holdConnection(connect: Connect): Promise<HeldPostgresClient> {
   let ended: { readonly reason: unknown } | undefined;
   function noteEnd(reason: unknown): void {
     ended ??= { reason };

@@ -1,4 +1,4 @@
-import { holdConnection, type PostgresClient, type PostgresPool } from './client.js';
+import { type Connect, holdConnection, type PostgresClient } from './client.js';
 import { createTurns } from './turns.js';
 
 export interface PatienceOptions {
@@ -32,7 +32,7 @@ const NO_LIMIT = { query_timeout: 2 ** 31 - 1 };
  * the connections are closed.
  */
 export function createPatientClient(
-  connect: NonNullable<PostgresPool['connect']>,
+  connect: Connect,
   { most, replyMs, hasLongStatement }: PatienceOptions,
 ): PostgresClient & { abandon(): void } {
   const places = createTurns(most);

@@ -1,4 +1,4 @@
-import { holdConnection, type PostgresPool } from './client.js';
+import { type Connect, holdConnection } from './client.js';
 
 /**
  * SQL that lifts the time limits of its transaction. Limits that protect the requests of clients
@@ -8,10 +8,7 @@ export const LIFT_TIMEOUTS = `SELECT set_config(name, '0', true) FROM pg_setting
   WHERE name IN ('statement_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')`;
 
 /** Runs the first statements of a transaction on a connection of its own. */
-export async function beginTransaction(
-  connect: NonNullable<PostgresPool['connect']>,
-  ...statements: readonly string[]
-) {
+export async function beginTransaction(connect: Connect, ...statements: readonly string[]) {
   const client = await holdConnection(connect);
   let isCommitted = false;
   /** Returns the connection to the pool, or closes it if the transaction is not committed. */

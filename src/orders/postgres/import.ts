@@ -1,9 +1,4 @@
-import {
-  type PostgresClient,
-  type PostgresPool,
-  type PostgresRow,
-  WAIT_FOR_DISK,
-} from '../../databases/postgres/client.js';
+import { type Connect, type PostgresClient, type PostgresRow, WAIT_FOR_DISK } from '../../databases/postgres/client.js';
 import { beginTransaction, LIFT_TIMEOUTS } from '../../databases/postgres/transaction.js';
 import type { ImportedRecord, ImportOutcome } from '../store.js';
 import { COLUMNS, GIVEN_ROWS, REPLACE, serializeRecords } from './put.js';
@@ -25,7 +20,7 @@ const INSERT_NEW = `WITH stored AS (${INSERT_STAGED} ON CONFLICT (id) DO NOTHING
  * arrived, they wait in a temporary table, and no order is locked.
  */
 export async function importRecords(
-  connect: NonNullable<PostgresPool['connect']>,
+  connect: Connect,
   batches: AsyncIterable<readonly ImportedRecord[]>,
   replace: boolean,
 ): Promise<ImportOutcome> {

@@ -1,4 +1,4 @@
-import type { PostgresClient, PostgresPool } from '../../databases/postgres/client.js';
+import type { Connect, PostgresClient } from '../../databases/postgres/client.js';
 import { beginTransaction } from '../../databases/postgres/transaction.js';
 import { createTurns } from '../../databases/postgres/turns.js';
 
@@ -20,10 +20,7 @@ const BEGIN = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY';
  * at a time. Each transaction begins with `statements`. If a reader stops early, its connection is
  * closed, because a ROLLBACK might time out.
  */
-export function createSnapshotReader(
-  connect: NonNullable<PostgresPool['connect']>,
-  ...statements: readonly string[]
-): SnapshotReader {
+export function createSnapshotReader(connect: Connect, ...statements: readonly string[]): SnapshotReader {
   const turns = createTurns(MOST_OPEN);
 
   return async function* readSnapshot(read) {

@@ -1,4 +1,10 @@
-import { codeOf, nameStatement, type PostgresClient, type PostgresPool } from '../../databases/postgres/client.js';
+import {
+  type Connect,
+  codeOf,
+  nameStatement,
+  type PostgresClient,
+  type PostgresPool,
+} from '../../databases/postgres/client.js';
 import { LIFT_TIMEOUTS } from '../../databases/postgres/transaction.js';
 import { messageOf } from '../../message-of.js';
 import { escapeNonAscii, parseJsonArray } from '../json.js';
@@ -117,9 +123,7 @@ async function readPage(
  * Yields all records of the store's own table in pages, ascending by id, from one snapshot, as
  * slowly as its caller reads.
  */
-export async function* readRecords(
-  connect: NonNullable<PostgresPool['connect']>,
-): AsyncGenerator<readonly OrderRecord[]> {
+export async function* readRecords(connect: Connect): AsyncGenerator<readonly OrderRecord[]> {
   const json = `left(${OWN_TABLE.json}, -1) || ',"status":' || to_json(o.status) || '}'`;
   for await (const text of readTexts(createSnapshotReader(connect, LIFT_TIMEOUTS), { ...OWN_TABLE, json })) {
     yield Array.from(parseJsonArray(`[${text}]`), ({ value }) => readRecord(Object(value)));

@@ -1,5 +1,5 @@
 import type { Client, ClientConfig, Pool } from 'pg';
-import { codeOf, type PostgresPool, withUnnamedFallback } from '../../databases/postgres/client.js';
+import { type Connect, codeOf, type PostgresPool, withUnnamedFallback } from '../../databases/postgres/client.js';
 import { migrateTables } from '../../databases/postgres/migration.js';
 import { createPatientClient, type PatienceOptions } from '../../databases/postgres/patient-client.js';
 import { messageOf } from '../../message-of.js';
@@ -77,7 +77,10 @@ export async function openPostgresStorage(
     });
     const limits = isServer ? await limitStatements(driver, config, name) : {};
     const pool = openPool(driver, { ...config, ...limits });
-    const hasLongStatement = () => asksLongStatement(new driver.Client({ ...config, query_timeout: CONNECT_MS }));
+    const hasLongStatement = () =>
+      whileConnected(new driver.Client({ ...config, query_timeout: CONNECT_MS }), async (once) => {
+        return (await once.query({ text: SELECT_LONG })).rows.length > 0;
+      });
     return { ok: true, storage: storageOf(pool, name, isServer ? hasLongStatement : undefined) };
   } catch (error) {
     return { ok: false, message: `cannot open the database ${name}: ${messageOf(error)}` };
@@ -91,12 +94,12 @@ function nameOf({ host, port, database }: Client): string {
 }
 
 /** Runs `work` over the connection of a client, however long it takes. */
-async function whileConnected(client: Client, work: (pool: PostgresPool) => Promise<void>): Promise<void> {
+async function whileConnected<T>(client: Client, work: (pool: PostgresPool) => Promise<T>): Promise<T> {
   client.on('error', () => {});
   const query: PostgresPool['query'] = (statement) => client.query(statement);
   try {
     await client.connect();
-    await work({ query, connect: async () => ({ query, release() {} }) });
+    return await work({ query, connect: async () => ({ query, release() {} }) });
   } finally {
     await client.end().catch(() => {});
   }
@@ -130,17 +133,9 @@ function openPool(driver: Driver, config: ClientConfig): Pool {
   return pool;
 }
 
-async function asksLongStatement(client: Client): Promise<boolean> {
-  let hasLong = true;
-  await whileConnected(client, async (pool) => {
-    hasLong = (await pool.query({ text: SELECT_LONG })).rows.length > 0;
-  });
-  return hasLong;
-}
-
 /** Clients wait for a server's cancels, which `hasLongStatement` is passed for, only for some time. */
 function storageOf(pool: Pool, name: string, hasLongStatement?: PatienceOptions['hasLongStatement']): Storage {
-  const connect: NonNullable<PostgresPool['connect']> = (callback) => void pool.connect(callback);
+  const connect: Connect = (callback) => void pool.connect(callback);
   const database = withUnnamedFallback({ query: (statement) => pool.query(statement), connect });
   const cancels =
     hasLongStatement && createPatientClient(connect, { most: MOST_CANCELS, replyMs: REPLY_MS, hasLongStatement });
