@@ -6,7 +6,6 @@ import type { OpenPath } from '../front-door.js';
 import { createHostPart } from '../host-part.js';
 import { digestOf } from '../list/body.js';
 import { createRepresentationSelector, type SelectRepresentation } from '../list/representations.js';
-import { after } from '../maybe-promise.js';
 
 type Content = string | Uint8Array;
 
@@ -27,29 +26,24 @@ export function fixedPath(
     throw new TypeError('content: expected text, bytes, or a function that returns them');
   }
   // A function is called for all requests, so not in the context of the first.
-  const given = typeof content === 'function' ? AsyncResource.bind(content) : content;
-  let select: MaybePromise<SelectRepresentation> | undefined;
+  const make = typeof content === 'function' ? AsyncResource.bind(content) : () => content;
+  let preparing: Promise<SelectRepresentation> | undefined;
 
-  function prepare(made: Content): SelectRepresentation {
-    const body = Buffer.from(made);
+  async function prepare(): Promise<SelectRepresentation> {
+    const body = Buffer.from(await make());
     const isCacheSet = fields.some((name) => /^cache-control$/i.test(name));
     const cacheFields = isCacheSet ? fields : [...fields, 'Cache-Control', 'no-cache'];
     return createRepresentationSelector({ body, digest: digestOf(body) }, ['Content-Type', type], cacheFields);
   }
 
-  function makeOnce(make: () => MaybePromise<Content>): MaybePromise<SelectRepresentation> {
-    const making = Promise.resolve(make()).then(prepare);
-    making.catch(() => {
-      // The next request tries again.
-      select = undefined;
-    });
-    return making;
-  }
-
   return {
-    perform(request) {
-      select ??= typeof given === 'function' ? makeOnce(given) : prepare(given);
-      return after(select, (selectFor) => selectFor(request));
+    async perform(request) {
+      preparing ??= prepare().catch((error) => {
+        // The next request tries again.
+        preparing = undefined;
+        throw error;
+      });
+      return (await preparing)(request);
     },
   };
 }
