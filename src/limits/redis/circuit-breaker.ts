@@ -50,7 +50,7 @@ export function createCircuitBreaker({ deadlineMs, ...options }: CircuitBreakerO
   /** The keys that have failed since the last reply about any key. */
   const silent = new Set<string>();
   let silentBefore = 0;
-  let areAllStopped = false;
+  const areAllStopped = () => silent.size >= FAILURES_IN_A_ROW;
   let outage: Outage | undefined;
   const reasons = new Set<string>();
   let probeAtMs = 0;
@@ -65,8 +65,7 @@ export function createCircuitBreaker({ deadlineMs, ...options }: CircuitBreakerO
       silent.add(key);
       silentBefore = sent;
     }
-    if (silent.size >= FAILURES_IN_A_ROW) areAllStopped = true;
-    if (outage !== undefined || areAllStopped || count + 1 >= FAILURES_IN_A_ROW) noteReason(error);
+    if (outage !== undefined || areAllStopped() || count + 1 >= FAILURES_IN_A_ROW) noteReason(error);
   }
 
   function noteReason(error: unknown): void {
@@ -81,7 +80,6 @@ export function createCircuitBreaker({ deadlineMs, ...options }: CircuitBreakerO
     if (failing.size === 0) return;
     failing.delete(key);
     silent.clear();
-    areAllStopped = false;
     if (failing.size > 0 || outage === undefined) return;
     outage = undefined;
     reasons.clear();
@@ -143,8 +141,8 @@ export function createCircuitBreaker({ deadlineMs, ...options }: CircuitBreakerO
     const nowMs = performance.now();
     const isDue = (one: string) => nowMs >= (failing.get(one)?.probeAtMs ?? 0);
     const [oldest] = failing.keys();
-    const next = areAllStopped ? (key ?? oldest) : oldest;
-    if (key !== undefined && failing.has(key) && outage !== undefined && !areAllStopped && isDue(key)) {
+    const next = areAllStopped() ? (key ?? oldest) : oldest;
+    if (key !== undefined && failing.has(key) && outage !== undefined && !areAllStopped() && isDue(key)) {
       probeOne(key).catch(() => {});
     } else if (next !== undefined && nowMs >= probeAtMs && isDue(next)) {
       void probeAll(next);
@@ -161,7 +159,7 @@ export function createCircuitBreaker({ deadlineMs, ...options }: CircuitBreakerO
     outage(key?: string): Outage | undefined {
       if (failing.size === 0) return undefined;
       probeIfDue(key);
-      return key === undefined || areAllStopped || failing.has(key) ? outage : undefined;
+      return key === undefined || areAllStopped() || failing.has(key) ? outage : undefined;
     },
   };
 }
