@@ -1,6 +1,6 @@
 import { closeSync, constants, createReadStream, fstatSync, open, openSync } from 'node:fs';
 import { Socket } from 'node:net';
-import type { Readable } from 'node:stream';
+import { addAbortSignal, type Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { failureOf } from '../../databases/sqlite/failure.js';
 import { messageOf } from '../../message-of.js';
@@ -21,8 +21,6 @@ import { withStorage } from './with-storage.js';
 export type Records = ReturnType<Storage['records']>;
 
 type Format = 'json' | 'csv';
-
-class Interrupted extends Error {}
 
 /** What is wrong with the input of an import, with its cause. */
 class InputFailure extends Error {}
@@ -46,9 +44,7 @@ export async function importOrders(invocation: Invocation): Promise<CommandResul
   // Without a listener, an error before the first read would end the process. `readOrders` reports
   // the error.
   input.on('error', () => {});
-  const interrupt = () => void input.destroy(new Interrupted());
-  if (interruption.signal.aborted) interrupt();
-  else interruption.signal.addEventListener('abort', interrupt);
+  addAbortSignal(interruption.signal, input);
   const batches = readOrders(input.setEncoding('utf8'), format, statuses);
   return withStorage(invocation, (storage) => store(storage, name, batches, invocation.flags.has('replace')), {
     create: true,
@@ -144,7 +140,8 @@ async function store(
     if (!(error instanceof InputFailure)) throw error;
     const { message, cause } = error;
     if (cause instanceof ImportMistake) return refused(cause.line, message);
-    if (cause instanceof Interrupted) return failed(`${name}: interrupted; nothing was imported`, 130);
+    const isInterrupted = cause instanceof Error && cause.name === 'AbortError';
+    if (isInterrupted) return failed(`${name}: interrupted; nothing was imported`, 130);
     return failed(`cannot read ${name}: ${message}; nothing was imported`);
   }
 }
