@@ -1,4 +1,4 @@
-import { addressPerMinute } from '../../http/index.js';
+import { addressPerMinute, type ReplyMessage } from '../../http/index.js';
 import { messageOf } from '../../message-of.js';
 import { createOrderServer, type OrderServerOptions } from '../../server/index.js';
 import { type CommandResult, failed } from '../command-result.js';
@@ -124,26 +124,15 @@ function optionsOf(settings: Settings, { orders, keys }: ServerStorage, { limite
  * Returns what the program does with its replies. Where nobody wants a message, none is created.
  * `suspect` is called after each reply that has an error.
  */
-function listenersOf(
-  { log: logged }: Settings,
-  log: Log,
-  metrics: Metrics | undefined,
-  suspect: () => void,
-): Pick<OrderServerOptions, 'onReply' | 'onFailure'> {
-  if (logged === 'events') {
-    return {
-      onReply: metrics?.count,
-      onFailure(message) {
-        suspect();
-        log.request(message);
-      },
-    };
-  }
-  return {
-    onReply(message) {
-      metrics?.count(message);
-      log.request(message);
-    },
-    onFailure: suspect,
+function listenersOf(settings: Settings, log: Log, metrics: Metrics | undefined, suspect: () => void) {
+  const logsAll = settings.log === 'requests';
+  const onReply = (message: ReplyMessage) => {
+    metrics?.count(message);
+    if (logsAll) log.request(message);
   };
+  const onFailure = (message: ReplyMessage) => {
+    suspect();
+    if (!logsAll) log.request(message);
+  };
+  return { onReply: logsAll || metrics !== undefined ? onReply : undefined, onFailure };
 }

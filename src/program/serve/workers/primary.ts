@@ -34,14 +34,11 @@ export async function runPrimary({ workers: count, host, metricsPort }: Settings
     void ended.then(() => running.delete(started));
     const isOther = (other: RunningWorker) => other !== started && other.isListening;
     takeBackAtEnd(worker, () => !isStopping && Array.from(running).some(isOther));
-    const watch = () => {
-      const endWatch = watchWorker(worker, () => {
-        log.error('worker does not respond', { worker: number });
-        worker.process.kill('SIGKILL');
-      });
-      void ended.then(endWatch);
+    const killSilent = () => {
+      log.error('worker does not respond', { worker: number });
+      worker.process.kill('SIGKILL');
     };
-    listening.then(watch, () => {});
+    listening.then(() => ended.then(watchWorker(worker, killSilent))).catch(() => {});
     return started;
   }
 
