@@ -64,8 +64,8 @@ async function countInMemory(quotas: SavedQuotas | undefined, log: EventLog): Pr
 }
 
 /**
- * Counts in Redis, together with all other servers. While Redis fails, even at the start, counts in
- * this process only.
+ * Counts in Redis, together with all other servers. Where Redis fails, even at the start, or for the
+ * keys of one shard, counts in this process only.
  */
 async function countInRedis(address: RedisAddress, log: EventLog): Promise<QuotaBackend> {
   // These modules are imported here, so that a server that counts in memory starts sooner.
@@ -79,7 +79,11 @@ async function countInRedis(address: RedisAddress, log: EventLog): Promise<Quota
     prefix: address.prefix,
     onMode(mode, error) {
       if (mode === 'shared') log.event('quotas counted in Redis', { redis: address.name });
-      else log.error('quotas counted in this process only', { redis: address.name, error: messageOf(error) });
+      else
+        log.error('quotas counted in this process only, where Redis fails', {
+          redis: address.name,
+          error: messageOf(error),
+        });
     },
   });
   void warnOfEviction(redis, address, log);

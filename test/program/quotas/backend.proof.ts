@@ -24,7 +24,12 @@ test('while Redis is down, a server starts and counts by itself, and a command p
   assert.equal(await quotasOf(server), 'degraded');
   const { time, ...lost } = server.log()[0] ?? {};
   const error = `connect ECONNREFUSED ${HOST}:${port}`;
-  assert.deepEqual(lost, { level: 'error', event: 'quotas counted in this process only', redis: redisUrl, error });
+  assert.deepEqual(lost, {
+    level: 'error',
+    event: 'quotas counted in this process only, where Redis fails',
+    redis: redisUrl,
+    error,
+  });
   const { key, id } = await issueKey(cwd, 'enterprise', '--per-day', '2');
   assert.equal(await remaining(server, key), '1');
   assert.equal(await programIn({ cwd, env }).failure(`quota reset ${id}`), `${redisUrl}: ${error}`);
@@ -45,7 +50,10 @@ test('while Redis is down, a server starts and counts by itself, and a command p
   const modes = server
     .log()
     .flatMap(({ event, redis }) => (`${event}`.startsWith('quotas') ? [`${event} ${redis}`] : []));
-  const [local, shared] = [`quotas counted in this process only ${redisUrl}`, `quotas counted in Redis ${redisUrl}`];
+  const [local, shared] = [
+    `quotas counted in this process only, where Redis fails ${redisUrl}`,
+    `quotas counted in Redis ${redisUrl}`,
+  ];
   assert.deepEqual(modes, [local, shared, local, shared]);
   assert.equal(await server.stop('SIGTERM'), 0);
 });

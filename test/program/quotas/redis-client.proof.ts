@@ -105,7 +105,7 @@ test('a server needs several URLs for a Redis cluster; with only one URL, it log
 
   const alone = await startServer(t, { cwd }, '--redis-url', urls[0] ?? '');
   for (const { key } of keys) assert.equal((await alone.get(key)).status, 200);
-  const LOCAL = 'quotas counted in this process only';
+  const LOCAL = 'quotas counted in this process only, where Redis fails';
   await until(() => alone.events().includes(LOCAL));
   const failure = alone.log().find(({ event }) => event === LOCAL);
   const reason = 'this server is part of a cluster; name several of its nodes, or one name twice, separated by commas';
@@ -196,7 +196,10 @@ for (const signal of ['SIGSTOP', 'SIGKILL'] as const) {
       // One of three keys belongs to the dead shard.
       const { key } = await issueKey(server.cwd, 'pro');
       for (let n = 0; n < 3; n++) await server.get(key);
-      return (await quotasOf(server)) === 'degraded' && server.events().includes('quotas counted in this process only');
+      return (
+        (await quotasOf(server)) === 'degraded' &&
+        server.events().includes('quotas counted in this process only, where Redis fails')
+      );
     });
 
     const [before, there, after] = [await takeAll(), await takeAll(limiters[1]), await takeAll()];
