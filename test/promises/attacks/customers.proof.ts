@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { issueKey, startServer } from '../../program/support/program.js';
+import { issueKey, programIn, programWithOrders, startServer } from '../../program/support/program.js';
 import { connectFrom, KEYED } from '../../server/support/client.js';
 import { attack } from './support/under-attack.js';
 
@@ -10,6 +10,10 @@ const SECONDS = Number(process.env['STORE_ORDERS_SECONDS'] ?? 3);
 const HEALTH = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n';
 
 interface Attack {
+  readonly kind: string;
+  readonly connections: number;
+  /** How many orders the server has. */
+  readonly orders: number;
   readonly plan: string;
   readonly keys: number;
   /** The attacker's address, or the number of its addresses. */
@@ -19,12 +23,13 @@ interface Attack {
 }
 
 /**
- * Lets keys open 1,200 connections, and ask on each every two seconds. Meanwhile, a customer sends
- * each request on a new connection. Returns how many of them got which status.
+ * Lets keys open connections, and ask on each. Meanwhile, a customer sends each request on a new
+ * connection. Returns how many of them got which status.
  */
-async function customerBeside(t: TestContext, { plan, keys: count, from, files }: Attack) {
+async function customerBeside(t: TestContext, { kind, connections, orders, plan, keys: count, from, files }: Attack) {
   const under = ['sh', '-c', `ulimit -n ${files}; exec "$0" "$@"`];
-  const server = await startServer(t, { under }, '--log', 'events');
+  const { cwd } = orders > 0 ? await programWithOrders(orders) : programIn();
+  const server = await startServer(t, { cwd, under }, '--log', 'events');
   const { key } = await issueKey(server.cwd, 'business');
   const keys: string[] = [];
   while (keys.length < count) keys.push((await issueKey(server.cwd, plan)).key);
@@ -39,7 +44,7 @@ async function customerBeside(t: TestContext, { plan, keys: count, from, files }
   }
 
   const fillingSeconds = 3;
-  const attacking = attack('valid keys', new URL(server.url), fillingSeconds + SECONDS, 1_200, from, keys);
+  const attacking = attack(kind, new URL(server.url), fillingSeconds + SECONDS, connections, from, keys);
   await sleep(fillingSeconds * 1_000);
   for (let n = 0; n < 10 * SECONDS; n++) {
     await ask('list', KEYED.replace('ours', key));
@@ -50,13 +55,23 @@ async function customerBeside(t: TestContext, { plan, keys: count, from, files }
   return served;
 }
 
+const ASKING = { kind: 'valid keys', connections: 1_200, orders: 0 };
+const READING = { kind: 'slow lists', connections: 200, orders: 100_000 };
+
 for (const [says, beside] of [
   [
     'a key that is banned, on 1,024 connections of its address',
-    { plan: 'free', keys: 1, from: '127.0.0.1', files: 4_096 },
+    { ...ASKING, plan: 'free', keys: 1, from: '127.0.0.1', files: 4_096 },
   ],
-  ['a key that is banned, on every descriptor', { plan: 'free', keys: 1, from: '20', files: 512 }],
-  ['forty keys within their quotas, on every descriptor', { plan: 'business', keys: 40, from: '20', files: 512 }],
+  ['a key that is banned, on every descriptor', { ...ASKING, plan: 'free', keys: 1, from: '20', files: 512 }],
+  [
+    'forty keys within their quotas, on every descriptor',
+    { ...ASKING, plan: 'business', keys: 40, from: '20', files: 512 },
+  ],
+  [
+    'a key within its quota that reads lists slowly on every descriptor, with others pending',
+    { ...READING, plan: 'business', keys: 1, from: '20', files: 160 },
+  ],
 ] as const) {
   test(`a customer and probes get every response beside ${says}`, async (t) => {
     assert.deepEqual(await customerBeside(t, beside), { 'list 200': 10 * SECONDS, 'health 200': 2 * SECONDS });

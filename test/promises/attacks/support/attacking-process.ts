@@ -70,6 +70,13 @@ const ATTACKS: Readonly<Record<string, (socket: Socket, index: number) => void>>
     socket.resume().write(request(ORDERS, fields));
     every(socket, 2_000, () => socket.write(request(ORDERS, fields)));
   },
+  'slow lists': (socket, index) => {
+    const fields = `Authorization: Bearer ${keys[index % keys.length]}\r\n`;
+    socket.pause().write(request(ORDERS, fields).repeat(3));
+    every(socket, 200, () => socket.read(4_096));
+    // Comes back, because a client that reads slowly notices late that it was cut off.
+    setTimeout(() => socket.destroy(), 10_000).unref();
+  },
   'forty at a time': (socket) => send(socket.resume(), ORDERS, 40),
 };
 
