@@ -12,7 +12,7 @@ import { createNewestList, type NewestList } from '../newest-list.js';
 import { INT64_MAX, type OrderId } from '../order.js';
 import type { OrderRecord } from '../record.js';
 import type { OrderPages } from '../store.js';
-import { createSnapshotReader, type SnapshotReader } from './list-connections.js';
+import { createSnapshotReader } from './list-connections.js';
 import { OWN_TABLE } from './own-table.js';
 import { type OrderTable, readOrder } from './table.js';
 
@@ -66,21 +66,19 @@ function createPageReader(pool: PostgresPool, table: OrderTable): () => AsyncGen
     };
   }
   const readSnapshot = createSnapshotReader(pool.connect.bind(pool));
-  return () => readTexts(readSnapshot, table);
+  return () => readSnapshot((client) => readTexts(client, table));
 }
 
 type ListedTable = Pick<OrderTable, 'table' | 'id' | 'json'>;
 
-/** Yields the orders' JSON texts page by page, from one snapshot. */
-function readTexts(readSnapshot: SnapshotReader, table: ListedTable): AsyncGenerator<string> {
-  return readSnapshot(async function* (client) {
-    for (let first: OrderId | undefined; ; ) {
-      const { text, last } = await readPage(client, table, first, PAGE);
-      if (text !== '') yield text;
-      if (last === undefined || last === INT64_MAX) return;
-      first = last + 1n;
-    }
-  });
+/** Yields the orders' JSON texts page by page. */
+async function* readTexts(client: PostgresClient, table: ListedTable): AsyncGenerator<string> {
+  for (let first: OrderId | undefined; ; ) {
+    const { text, last } = await readPage(client, table, first, PAGE);
+    if (text !== '') yield text;
+    if (last === undefined || last === INT64_MAX) return;
+    first = last + 1n;
+  }
 }
 
 interface Page {
@@ -125,7 +123,8 @@ async function readPage(
  */
 export async function* readRecords(connect: Connect): AsyncGenerator<readonly OrderRecord[]> {
   const json = `left(${OWN_TABLE.json}, -1) || ',"status":' || to_json(o.status) || '}'`;
-  for await (const text of readTexts(createSnapshotReader(connect, LIFT_TIMEOUTS), { ...OWN_TABLE, json })) {
+  const readSnapshot = createSnapshotReader(connect, LIFT_TIMEOUTS);
+  for await (const text of readSnapshot((client) => readTexts(client, { ...OWN_TABLE, json }))) {
     yield Array.from(parseJsonArray(`[${text}]`), ({ value }) => readRecord(Object(value)));
   }
 }
