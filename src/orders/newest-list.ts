@@ -16,22 +16,12 @@ export interface ListSource {
   isUnchangeable?(error: unknown): boolean;
 }
 
-export interface NewestList {
-  /**
-   * Returns pages with a version. They show a change that {@link noteChange} has announced, and a
-   * change by another process at most a tenth of a second later.
-   */
-  list(): MaybePromise<OrderPages>;
-  /** Makes the next list show a change by this process. */
-  noteChange(): void;
-}
-
 /**
  * Creates the list of a database that other processes change too. It asks for the revision at most
  * every tenth of a second, and concurrent calls share the question. The pages are read after their
  * revision, so a list is never older than its version. A question that failed is not remembered.
  */
-export function createNewestList({ readRevision, readPages, isUnchangeable = () => false }: ListSource): NewestList {
+export function createNewestList({ readRevision, readPages, isUnchangeable = () => false }: ListSource) {
   /** Begins each version, because another database can have the same revision. */
   const listId = crypto.randomUUID();
   let newest: { readonly pages: OrderPages; readonly checkedMs: number } | undefined;
@@ -57,13 +47,18 @@ export function createNewestList({ readRevision, readPages, isUnchangeable = () 
   }
 
   return {
-    list() {
+    /**
+     * Returns pages with a version. They show a change that `noteChange` has announced, and a change
+     * by another process at most a tenth of a second later.
+     */
+    list(): MaybePromise<OrderPages> {
       if (newest !== undefined && performance.now() - newest.checkedMs < CHANGES_LISTED_AFTER_MS) return newest.pages;
       checking ??= check();
       return checking;
     },
 
-    noteChange() {
+    /** Makes the next list show a change by this process. */
+    noteChange(): void {
       changes++;
       newest = undefined;
       checking = undefined;

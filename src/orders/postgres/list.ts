@@ -8,7 +8,7 @@ import {
 import { LIFT_TIMEOUTS } from '../../databases/postgres/transaction.js';
 import { messageOf } from '../../message-of.js';
 import { escapeNonAscii, parseJsonArray } from '../json.js';
-import { createNewestList, type NewestList } from '../newest-list.js';
+import { createNewestList } from '../newest-list.js';
 import { INT64_MAX, type OrderId } from '../order.js';
 import type { OrderRecord } from '../record.js';
 import type { OrderPages } from '../store.js';
@@ -27,7 +27,7 @@ const PAGE = 2_000;
  * its version. Otherwise the list is read for each client, and has no version. Calls `noteNull` when
  * the revision is NULL or missing.
  */
-export function createTableList(pool: PostgresPool, table: OrderTable, noteNull = () => {}): NewestList {
+export function createTableList(pool: PostgresPool, table: OrderTable, noteNull = () => {}) {
   const readPages = createPageReader(pool, table);
   const { revision } = table;
 
@@ -81,20 +81,13 @@ async function* readTexts(client: PostgresClient, table: ListedTable): AsyncGene
   }
 }
 
-interface Page {
-  /** The orders' JSON texts, separated by commas. README.md says why PostgreSQL serialises them. */
-  readonly text: string;
-  /** The id of the last order of a full page, after which more orders may follow. */
-  readonly last: OrderId | undefined;
-}
-
 /** Reads the page that begins with the id `first`, or the first page, which an unusable id fails. */
 async function readPage(
   client: PostgresClient,
   { table, id, json }: ListedTable,
   first: OrderId | undefined,
   limit: number | 'ALL',
-): Promise<Page> {
+) {
   const [condition, missing, values] =
     first === undefined
       ? ['', `EXISTS (SELECT FROM ${table} AS o WHERE o.${id} IS NULL)`, []]
@@ -112,7 +105,9 @@ async function readPage(
   const [page] = rows;
   if (page?.['missing'] === 'true') throw new Error(`columns.id: ${table} has an id that is NULL`);
   return {
+    /** The orders' JSON texts, separated by commas. README.md says why PostgreSQL serialises them. */
     text: escapeNonAscii(String(page?.['text'] ?? '')),
+    /** The id of the last order of a full page, after which more orders may follow. */
     last: Number(page?.['count']) === limit ? BigInt(String(page?.['last'])) : undefined,
   };
 }

@@ -1,8 +1,7 @@
 import { createMemoryLimiter, createSystemClock } from '../../limits/index.js';
-import { createRedisLimiter, type RedisLimiter } from '../../limits/redis/limiter.js';
+import { createRedisLimiter, type RedisLimiter, type SendCommand } from '../../limits/redis/limiter.js';
 import type { RedisAddress } from '../settings/urls.js';
 import type { QuotaTable } from '../storage/quota-table.js';
-import type { RedisConnection } from './redis-client.js';
 import { requireTable, withSavedQuotas } from './saved-quotas.js';
 
 /** Reads and changes the quotas of keys from outside the process that counts them. */
@@ -35,7 +34,7 @@ const PATIENCE_MS = 5_000;
  * Creates a {@link QuotaAdmin} for Redis, which applies a change immediately. A running server may
  * refuse the key for up to another second, because it caches refusals.
  */
-export function redisQuotaAdmin({ send }: RedisConnection, { prefix, name: place }: RedisAddress): QuotaAdmin {
+export function redisQuotaAdmin(send: SendCommand, { prefix, name: place }: RedisAddress): QuotaAdmin {
   const options = { send, prefix, onBackendError: 'closed', deadlineMs: PATIENCE_MS } as const;
   const { peek, reset, ban, unban } = createRedisLimiter(options);
   return { place, peek, reset, ban, unban };

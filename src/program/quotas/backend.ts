@@ -1,11 +1,10 @@
 import { createMemoryLimiter, PLANS, type RateLimiter } from '../../limits/index.js';
-import type { LimiterMode } from '../../limits/redis/limiter.js';
+import type { LimiterMode, SendCommand } from '../../limits/redis/limiter.js';
 import { messageOf } from '../../message-of.js';
 import type { BackendState } from '../../server/index.js';
 import type { EventLog } from '../log/log.js';
 import type { RedisAddress } from '../settings/urls.js';
 import type { SavedQuotas } from '../storage/quota-table.js';
-import type { RedisConnection } from './redis-client.js';
 import { requireTable, withSavedQuotas } from './saved-quotas.js';
 import { createWakingClock } from './waking-clock.js';
 
@@ -86,7 +85,7 @@ async function countInRedis(address: RedisAddress, log: EventLog): Promise<Quota
         });
     },
   });
-  void warnOfEviction(redis, address, log);
+  void warnOfEviction(redis.send, address, log);
   // While Redis is not connected, calls fail at once. After some failures, the limiter counts in
   // this process, and `onMode` logs the change.
   while (limiter.mode === 'shared' && !redis.isConnected()) await limiter.peek('', PLANS.free);
@@ -102,7 +101,7 @@ async function countInRedis(address: RedisAddress, log: EventLog): Promise<Quota
 }
 
 /** Logs an error if Redis may evict records, because an evicted key has its whole quota again. */
-async function warnOfEviction({ send }: RedisConnection, { name }: RedisAddress, log: EventLog): Promise<void> {
+async function warnOfEviction(send: SendCommand, { name }: RedisAddress, log: EventLog): Promise<void> {
   // A user without the right to INFO, or a server that is down, gets no warning.
   const memory = String(await send(['INFO', 'memory'], '').catch(() => ''));
   const [, policy = 'noeviction'] = /^maxmemory_policy:(\S+)/m.exec(memory) ?? [];

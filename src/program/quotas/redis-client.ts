@@ -3,21 +3,15 @@ import { messageOf } from '../../message-of.js';
 import { ifInstalled } from '../installed.js';
 import type { RedisAddress } from '../settings/urls.js';
 
-/** A connection to Redis that reconnects by itself. While it is down, commands fail immediately. */
-export interface RedisConnection {
-  readonly send: SendCommand;
-  isConnected(): boolean;
-  close(): void;
-}
-
 const CONNECT_MS = 2_000;
 const RETRY_MS = { first: 50, longest: 1_000 };
 
 /**
- * Connects to Redis. Resolves after the first connection, the first failure or {@link CONNECT_MS}.
- * Rejects if the driver is not installed.
+ * Connects to Redis. The connection reconnects by itself. While it is down, commands fail
+ * immediately. Resolves after the first connection, the first failure or {@link CONNECT_MS}. Rejects
+ * if the driver is not installed.
  */
-export async function connectRedis(address: RedisAddress): Promise<RedisConnection> {
+export async function connectRedis(address: RedisAddress) {
   const client = await createClient(address);
   let failure: Error | undefined;
   await new Promise<void>((resolve) => {
@@ -35,25 +29,23 @@ export async function connectRedis(address: RedisAddress): Promise<RedisConnecti
   let isWrong = false;
   const isConnected = () => client.status === 'ready' && !isWrong;
 
-  return {
-    async send(command) {
-      // The error of `client.call` would not contain the reason.
-      if (!isConnected()) throw failure ?? new Error('not connected');
-      try {
-        return await client.call(...command);
-      } catch (error) {
-        if (!messageOf(error).startsWith('MOVED ')) throw error;
-        // This server is one node of a cluster, and is not used at all. If it counted its own part
-        // of the keys, the wrong setting would hardly be noticed.
-        isWrong = true;
-        client.disconnect();
-        failure = new Error(ONE_OF_A_CLUSTER);
-        throw failure;
-      }
-    },
-    isConnected,
-    close: () => client.disconnect(),
+  const send: SendCommand = async (command) => {
+    // The error of `client.call` would not contain the reason.
+    if (!isConnected()) throw failure ?? new Error('not connected');
+    try {
+      return await client.call(...command);
+    } catch (error) {
+      if (!messageOf(error).startsWith('MOVED ')) throw error;
+      // This server is one node of a cluster, and is not used at all. If it counted its own part of
+      // the keys, the wrong setting would hardly be noticed.
+      isWrong = true;
+      client.disconnect();
+      failure = new Error(ONE_OF_A_CLUSTER);
+      throw failure;
+    }
   };
+
+  return { send, isConnected, close: () => client.disconnect() };
 }
 
 const ONE_OF_A_CLUSTER =

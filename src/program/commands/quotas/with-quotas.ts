@@ -44,7 +44,7 @@ async function withRedis(
   try {
     const redis = await connectRedis(address);
     try {
-      return await work(redisQuotaAdmin(redis, address));
+      return await work(redisQuotaAdmin(redis.send, address));
     } finally {
       redis.close();
     }

@@ -1,4 +1,4 @@
-import cluster, { type Worker } from 'node:cluster';
+import cluster from 'node:cluster';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../../../message-of.js';
 import { type CommandResult, failed } from '../../command-result.js';
@@ -89,26 +89,20 @@ export async function runPrimary({ workers: count, host, metricsPort }: Settings
   }
 }
 
-interface RunningWorker {
-  readonly number: number;
-  readonly worker: Worker;
-  /** Resolves to fields for the log when the worker listens. Rejects if it cannot serve. */
-  readonly listening: Promise<LogFields>;
-  readonly ended: Promise<{ readonly code?: number; readonly signal?: string; readonly error?: string }>;
-  /** Resolves when a replacement may start. */
-  readonly pause: Promise<void>;
-  isListening: boolean;
-}
+type RunningWorker = ReturnType<typeof startWorker>;
 
-function startWorker(number: number): RunningWorker {
+function startWorker(number: number) {
   const worker = cluster.fork({ [WORKER_VARIABLE]: `${number}` });
+  /** Resolves when a replacement may start. */
   const pause = sleep(RESTART_MS, undefined, { ref: false });
-  const ended: RunningWorker['ended'] = new Promise((resolve) => {
+  type Exit = { readonly code?: number; readonly signal?: string; readonly error?: string };
+  const ended = new Promise<Exit>((resolve) => {
     worker.on('exit', (code, signal) => resolve(signal ? { signal } : { code }));
     worker.on('error', (error) => {
       if (worker.process.pid === undefined) resolve({ error: messageOf(error) });
     });
   });
+  /** Resolves to fields for the log when the worker listens. Rejects if it cannot serve. */
   const listening = new Promise<LogFields>((resolve, reject) => {
     worker.on('message', (message: unknown) => {
       if (!isWorkerMessage(message)) return;
