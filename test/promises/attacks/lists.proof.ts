@@ -13,6 +13,7 @@ const HOST = fileURLToPath(new URL('support/list-host.ts', import.meta.url));
 interface Report {
   readonly served: readonly string[];
   readonly cut: number;
+  readonly most: { readonly atOnce: number; readonly ofOneKey: number };
   readonly arrayBuffers: number;
 }
 
@@ -31,11 +32,13 @@ async function answerOf<T>(child: ChildProcess): Promise<T> {
   return (await once(child, 'message'))[0];
 }
 
-/** Sends a request for the list. */
-function ask(port: number, key: string): Socket {
+/** Sends a request, by default for the list. */
+function ask(port: number, key: string, method = 'GET', id = ''): Socket {
   const socket = connect(port, '127.0.0.1');
   socket.on('error', () => {});
-  socket.write(`GET /v1/store/orders HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\nConnection: close\r\n\r\n`);
+  socket.write(
+    `${method} /v1/store/orders${id} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\nConnection: close\r\n\r\n`,
+  );
   return socket;
 }
 
@@ -53,25 +56,46 @@ async function read(socket: Socket): Promise<string> {
 
 const WHOLE = 'long, ends with ]';
 
-for (const [crowd, orders] of [
-  [60, 100_000],
-  [300, 20_000],
-] as const) {
-  test(`${crowd} requests of one key for ${orders} orders without a version take less than 75 MB, and another key waits for few of them`, async (t) => {
-    const { port, report, child } = await startHost(t, 'without a version', orders);
+for (const { requests, keys } of [
+  { requests: 60, keys: 1 },
+  { requests: 300, keys: 1 },
+  { requests: 60, keys: 6 },
+]) {
+  test(`${requests} requests of ${keys} ${keys === 1 ? 'key' : 'keys'} for 100,000 orders without a version take less than 75 MB, one list of each key is made at a time, and four in all; a customer waits for few of them`, async (t) => {
+    const { port, report, child } = await startHost(t, 'without a version');
     await read(ask(port, 'customer'));
     const base = peakBytes(child.pid);
-    const attacking = Array.from({ length: crowd }, () => ask(port, 'attacker')).map(read);
-    await until(async () => (await report()).served.includes('attacker'));
-    const before = (await report()).served.length;
-    for (let list = 0; list < 3; list++) assert.equal(await read(ask(port, 'customer')), WHOLE);
-    const served = (await report()).served.slice(before);
-    const others = served.filter((key) => key === 'attacker').length;
+    const crowd = Array.from({ length: requests }, (_, n) => ask(port, `attacker${n % keys}`));
+    const attacking = crowd.slice(0, 60).map(read);
+    await until(async () => (await report()).served.length > 1);
+    /** How many lists of the crowd were made while the customer waited for each response. */
+    const beside = { cancels: [] as number[], lists: [] as number[] };
+    async function waitFor(socket: () => Socket): Promise<[number, string]> {
+      const before = (await report()).served.length;
+      const body = await read(socket());
+      const { served } = await report();
+      return [served.slice(before, served.lastIndexOf('customer')).length, body];
+    }
+
+    for (let n = 1; n <= 3; n++) {
+      const [cancels, error] = await waitFor(() => ask(port, 'customer', 'DELETE', `/${n}`));
+      assert.match(error, /^\d+, ends with }$/);
+      const [lists, list] = await waitFor(() => ask(port, 'customer'));
+      assert.equal(list, WHOLE);
+      beside.cancels.push(cancels);
+      beside.lists.push(lists);
+    }
     for (const list of await Promise.all(attacking)) assert.equal(list, WHOLE);
+    for (const socket of crowd) socket.destroy();
+    assert.equal(await read(ask(port, 'customer')), WHOLE);
+    const { most } = await report();
     const more = peakBytes(child.pid) - base;
-    t.diagnostic(`${others} lists of the crowd beside three; ${mebibytes(more)} beyond ${mebibytes(base)}`);
-    assert.ok(others <= 20, `${others} lists of the crowd were made meanwhile`);
+    t.diagnostic(JSON.stringify({ beside, most, more: mebibytes(more), base: mebibytes(base) }));
     assert.ok(more < 75 * MIB, mebibytes(more));
+    assert.deepEqual(most, { atOnce: Math.min(keys + 1, 4), ofOneKey: 1 });
+    // A cancel waits for no turn, but lists that are being made can end first.
+    assert.ok(Math.max(...beside.cancels) <= 4, `${beside.cancels} lists of the crowd before a cancel`);
+    assert.ok(Math.max(...beside.lists) <= keys + 4, `${beside.lists} lists of the crowd before one of the customer`);
   });
 }
 

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { createServer } from 'node:http';
 import {
   createMemoryLimiter,
@@ -11,7 +12,8 @@ import { listenOnFreePort } from '../../../support/listen.js';
 import { collectGarbage } from '../../../support/memory.js';
 
 // A host with many orders, for which every key is valid. When its parent process asks, it reports
-// the lists that were cut off, the keys whose lists were made, and its memory.
+// the lists that were cut off, the keys that got a reply, how many lists were made at once, in all and
+// for one key, and its memory.
 const [kind = '', count = ''] = process.argv.slice(2);
 const rows: Order[] = Array.from({ length: Number(count) }, (_, id) => ({
   id: BigInt(id),
@@ -37,20 +39,42 @@ const LISTS: Readonly<Record<string, () => ListedOrders>> = {
 
 const served: string[] = [];
 let cut = 0;
+/** For each request whose list is being made, its key. */
+const making = new Map<object, string>();
+const most = { atOnce: 0, ofOneKey: 0 };
+const requests = new AsyncLocalStorage<{ readonly key: string }>();
+
+function noteList(): ListedOrders {
+  const request = requests.getStore() ?? { key: '' };
+  making.set(request, request.key);
+  // Until then, the reply whose turn has ended is published.
+  setImmediate(() => {
+    const keys = [...making.values()];
+    most.atOnce = Math.max(most.atOnce, keys.length);
+    most.ofOneKey = Math.max(most.ofOneKey, keys.filter((key) => key === request.key).length);
+  });
+  return LISTS[kind]?.() ?? [];
+}
+
 const service = createOrderService({
-  store: { list: () => LISTS[kind]?.() ?? [], cancel: () => 'not_found' },
+  store: { list: noteList, cancel: () => 'not_found' },
   limiter: createMemoryLimiter(),
   authenticate: (apiKey) => ({ id: apiKey, plan: PLANS.business }),
   onReply: ({ keyId = '', error }) => {
+    making.delete(requests.getStore() ?? {});
     if (error === undefined) served.push(keyId);
     else cut++;
   },
 });
 
-const port = await listenOnFreePort(createServer(nodeHandler(service)));
+const handle = nodeHandler(service);
+const server = createServer((request, response) =>
+  requests.run({ key: String(request.headers.authorization) }, () => handle(request, response)),
+);
+const port = await listenOnFreePort(server);
 process.on('message', () => {
   collectGarbage();
   collectGarbage();
-  process.send?.({ served, cut, arrayBuffers: process.memoryUsage().arrayBuffers });
+  process.send?.({ served, cut, most, arrayBuffers: process.memoryUsage().arrayBuffers });
 });
 process.send?.({ port });
