@@ -15,13 +15,14 @@ export function takeBackAtEnd({ process: child }: Worker, hasOther: () => boolea
   const send = child.send;
   Object.assign(child, {
     send(...values: Parameters<typeof send>) {
-      const [message] = values;
-      if (isClusterMessage(message) && message.act === 'newconn') unaccepted.add(message.seq);
+      const { cmd, act, seq }: ClusterMessage = Object(values[0]);
+      if (cmd === 'NODE_CLUSTER' && act === 'newconn') unaccepted.add(seq);
       return Reflect.apply(send, child, values);
     },
   });
   child.on('internalMessage', (message: unknown) => {
-    if (isClusterMessage(message)) unaccepted.delete(message.ack);
+    const { cmd, ack }: ClusterMessage = Object(message);
+    if (cmd === 'NODE_CLUSTER') unaccepted.delete(ack);
   });
   child.once('close', () => {
     // First, the cluster module must know that this worker takes no more connections.
@@ -31,12 +32,4 @@ export function takeBackAtEnd({ process: child }: Worker, hasOther: () => boolea
   });
 }
 
-interface ClusterMessage {
-  readonly act?: unknown;
-  readonly seq?: unknown;
-  readonly ack?: unknown;
-}
-
-function isClusterMessage(message: unknown): message is ClusterMessage {
-  return typeof message === 'object' && message !== null && 'cmd' in message && message.cmd === 'NODE_CLUSTER';
-}
+type ClusterMessage = Readonly<Partial<Record<'cmd' | 'act' | 'seq' | 'ack', unknown>>>;
