@@ -47,7 +47,6 @@ export function createReadings(current: () => readonly Uint8Array[]) {
    * may drop a reply unread.
    */
   function take(key: string, list: SharedPieces): TakenPieces {
-    let taken = 0;
     let bytes = 0;
     let error: Error | undefined;
     let noteCut: (end: StreamEnd) => void = () => {};
@@ -70,24 +69,22 @@ export function createReadings(current: () => readonly Uint8Array[]) {
       reading.list = NOTHING;
     }
 
-    const iterator = {
-      async next(): Promise<IteratorResult<Uint8Array, undefined>> {
-        if (taken === 0) {
-          open.add(reading);
-          makeRoom();
+    async function* takePieces(): AsyncGenerator<Uint8Array> {
+      open.add(reading);
+      makeRoom();
+      try {
+        for (let index = 0; ; index++) {
+          if (error !== undefined) throw error;
+          const piece = reading.list.pieces[index];
+          if (piece === undefined) return;
+          bytes += piece.length;
+          yield piece;
         }
-        if (error !== undefined) throw error;
-        const value = reading.list.pieces[taken++];
-        if (value === undefined) return iterator.return();
-        bytes += value.length;
-        return { value };
-      },
-      async return(): Promise<IteratorReturnResult<undefined>> {
+      } finally {
         end();
-        return { done: true, value: undefined };
-      },
-    };
-    return { length: list.length, cut, [Symbol.asyncIterator]: () => iterator };
+      }
+    }
+    return { length: list.length, cut, [Symbol.asyncIterator]: takePieces };
   }
 
   return {
