@@ -1,5 +1,5 @@
+import { styleText } from 'node:util';
 import { type Command, optionsOf, PROGRAM } from './command.js';
-import { styled } from './style.js';
 
 const ABOUT = `${PROGRAM}: an HTTP server for the orders of an animal store, with commands to operate it`;
 const FOOTER = [
@@ -57,7 +57,7 @@ function usageLine(usage: string): string {
 }
 
 function heading(text: string): string {
-  return styled('bold', text, process.stdout);
+  return styleText('bold', text, { stream: process.stdout });
 }
 
 /** The fewest characters of a line for which a text is wrapped. */

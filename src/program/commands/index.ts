@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import { styleText } from 'node:util';
 import { messageOf } from '../../message-of.js';
 import { type CommandResult, done, failed, Misuse } from '../command-result.js';
 import { masked } from '../masked.js';
@@ -7,7 +8,6 @@ import { nearest } from '../settings/nearest.js';
 import type { SettingSources } from '../settings/read-settings.js';
 import { writeText } from '../write-text.js';
 import { type Command, type Invocation, PROGRAM, parseCommand, quoted } from './command.js';
-import { styled } from './style.js';
 
 const DEFAULT_COMMAND = 'serve';
 
@@ -55,7 +55,8 @@ export async function runProgram(args: readonly string[], environment: SettingSo
 
 async function printError(message: string): Promise<void> {
   const lines = message.split('\n').map(printable).join('\n');
-  await writeText(process.stderr, `${styled('red', `${PROGRAM}:`, process.stderr)} ${lines}\n`);
+  const start = styleText('red', `${PROGRAM}:`, { stream: process.stderr });
+  await writeText(process.stderr, `${start} ${lines}\n`);
 }
 
 async function runCommand(
