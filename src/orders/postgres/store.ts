@@ -91,8 +91,9 @@ export function createOwnStore(database: PostgresPool, changes: PostgresClient =
  *
  * Without the option `revision`, a list of 2,000 orders or more is read for each client, without an
  * ETag, on a connection that is held until the client has read the list or hung up. Such lists hold
- * at most four connections of the pool. While a further one waits, the list of the slowest client is
- * read into memory, or cut off if that would take more than 32 MB. It fails after 5 s of waiting.
+ * at most four connections of the pool, so give it more. While a further one waits, the list of the
+ * slowest client is read into memory, or cut off if that would take more than 32 MB. It fails after
+ * 5 s of waiting.
  *
  * Concurrent cancels are sent together, in the asynchronous context in which the store was created,
  * and a single cancel in that of its request. So create a store for each tenant if the pool finds the
