@@ -10,11 +10,8 @@ export interface PatienceOptions {
   hasLongStatement(): Promise<boolean>;
 }
 
-/** A statement that the server has received. */
-interface Running {
-  isOverdue: boolean;
-  readonly end: (destroy: boolean) => void;
-}
+/** Lets go of the connection of a statement, and closes it if `destroy` is true. */
+type End = (destroy: boolean) => void;
 
 /** How long a caller waits for a place, which is free unless statements are overdue. */
 const PLACE_MS = 1_000;
@@ -36,19 +33,18 @@ export function createPatientClient(
   { most, replyMs, hasLongStatement }: PatienceOptions,
 ): PostgresClient & { abandon(): void } {
   const places = createTurns(most);
-  const running = new Set<Running>();
+  /** The statements that the server has received, and those whose callers no longer wait. */
+  const running = new Set<End>();
+  const overdue = new Set<End>();
   let isAsking = false;
 
   async function ask(): Promise<void> {
-    const overdue = [...running].filter(({ isOverdue }) => isOverdue);
-    isAsking = overdue.length > 0;
+    const asked = [...overdue];
+    isAsking = asked.length > 0;
     if (!isAsking) return;
     // A server that cannot be asked may still run them.
-    const hasEnded = await hasLongStatement().then(
-      (isLong) => !isLong,
-      () => false,
-    );
-    if (hasEnded) for (const { end } of overdue) end(true);
+    const isLong = await hasLongStatement().catch(() => true);
+    if (!isLong) for (const end of asked) end(true);
     setTimeout(ask, ASK_MS).unref();
   }
 
@@ -60,33 +56,29 @@ export function createPatientClient(
         throw error;
       });
       return new Promise((resolve, reject) => {
-        const overdue = setTimeout(() => {
-          call.isOverdue = true;
+        const timer = setTimeout(() => {
+          overdue.add(end);
           if (!isAsking) setTimeout(ask, ASK_MS).unref();
           isAsking = true;
           reject(new Error(`the database has not replied within ${replyMs / 1_000} s; is a synchronous replica lost?`));
         }, replyMs);
-        const call: Running = {
-          isOverdue: false,
-          end(destroy) {
-            if (!running.delete(call)) return;
-            clearTimeout(overdue);
-            client.release(destroy);
-            places.end();
-          },
-        };
-        running.add(call);
+        function end(destroy: boolean): void {
+          if (!running.delete(end)) return;
+          overdue.delete(end);
+          clearTimeout(timer);
+          client.release(destroy);
+          places.end();
+        }
+        running.add(end);
         const patient = { ...statement, ...NO_LIMIT };
-        client
-          .query(patient)
-          .finally(() => call.end(false))
-          .then(resolve, reject);
+        const replied = client.query(patient).finally(() => end(false));
+        replied.then(resolve, reject);
       });
     },
 
     /** Closes the connections of all statements, whatever the server does with them. */
     abandon() {
-      for (const { end } of running) end(true);
+      for (const end of running) end(true);
     },
   };
 }
