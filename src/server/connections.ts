@@ -1,9 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-
 import { addressKey, type NodeRequest, type Reply } from '../http/index.js';
 import { makeLast } from '../http/mounts/node-internals.js';
-import { firstToGiveWay, type Use } from './give-way.js';
+import { type Connection, firstToGiveWay } from './give-way.js';
 
 export interface ConnectionLimits {
   /** The maximum number of connections. */
@@ -12,17 +11,6 @@ export interface ConnectionLimits {
   readonly mostPerAddress: number;
   /** An idle connection is closed after between one and two times this long. */
   readonly idleMs: number;
-}
-
-interface Connection extends Use {
-  readonly address: string;
-  replied: NodeRequest | undefined;
-  holder: string | undefined;
-  usedAt: number;
-  /** The response to the newest request. */
-  newest: ServerResponse | undefined;
-  /** `newest` as of the last sweep. */
-  swept: ServerResponse | undefined;
 }
 
 /**

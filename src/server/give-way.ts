@@ -1,26 +1,33 @@
+import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { NodeRequest } from '../http/index.js';
 import { responseInProgress } from '../http/mounts/node-internals.js';
 
-/** What is known about the use of a connection. */
-export interface Use {
+/** A connection, and what is known about its use. */
+export interface Connection {
   readonly socket: Socket;
+  /** The key of its client's address. */
+  readonly address: string;
   /** The request that got the last reply, although its bytes may not have been sent yet. */
-  readonly replied: NodeRequest | undefined;
+  replied: NodeRequest | undefined;
   /** The id of the key that admitted the last reply. `undefined` if no key did. */
-  readonly holder: string | undefined;
+  holder: string | undefined;
   /** When the newest request arrived, as a number that grows with each request of the server. */
-  readonly usedAt: number;
+  usedAt: number;
+  /** The response to the newest request. */
+  newest: ServerResponse | undefined;
+  /** `newest` as of the last sweep. */
+  swept: ServerResponse | undefined;
 }
 
 /** The connections of a key. */
-interface Holding<C> {
+interface Holding {
   count: number;
   /** The longest unused that is idle. */
-  idle?: C;
+  idle?: Connection;
   /** How many are sending a response, and the one that began first. */
   sending: number;
-  slowest?: C;
+  slowest?: Connection;
 }
 
 /**
@@ -38,9 +45,9 @@ interface Holding<C> {
  *
  * A connection never gives way while its request waits for a reply. Returns `undefined` if none does.
  */
-export function firstToGiveWay<C extends Use>(connections: Iterable<C>, count: number): C | undefined {
-  const holdings = new Map<string, Holding<C>>();
-  let stranger: C | undefined;
+export function firstToGiveWay(connections: Iterable<Connection>, count: number): Connection | undefined {
+  const holdings = new Map<string, Holding>();
+  let stranger: Connection | undefined;
   let strangers = 0;
   for (const connection of connections) {
     const { holder } = connection;
@@ -65,13 +72,13 @@ export function firstToGiveWay<C extends Use>(connections: Iterable<C>, count: n
   return idle ?? largest(holdings.values(), ({ sending }) => sending - 1)?.slowest ?? stranger;
 }
 
-function stateOf({ socket, replied }: Use): 'idle' | 'waiting' | 'sending' {
+function stateOf({ socket, replied }: Connection): 'idle' | 'waiting' | 'sending' {
   const response = responseInProgress(socket);
   if (response === undefined) return 'idle';
   return response.req === replied ? 'sending' : 'waiting';
 }
 
-function longerUnused<C extends Use>(one: C, other: C = one): C {
+function longerUnused(one: Connection, other = one): Connection {
   return one.usedAt < other.usedAt ? one : other;
 }
 
