@@ -43,19 +43,23 @@ export function createSnapshotReader(connect: Connect, ...statements: readonly s
   /** Reads a list ahead. The one whose caller has been slow for longest comes first. */
   const slow = new Set<() => Promise<void>>();
   const kept = new Set<Ahead>();
+  let waiting = 0;
+  let freeing = 0;
+
+  async function freeConnection(): Promise<void> {
+    const [readAhead] = slow;
+    if (freeing >= waiting || readAhead === undefined) return;
+    freeing++;
+    await readAhead();
+    freeing--;
+  }
 
   async function* readOnConnection(read: Parameters<SnapshotReader>[0]): AsyncGenerator<string> {
-    let isFreeing = false;
-    // Each reader that waits frees one connection at a time.
-    const timer = setInterval(async () => {
-      const [readAhead] = slow;
-      if (isFreeing || readAhead === undefined) return;
-      isFreeing = true;
-      await readAhead();
-      isFreeing = false;
-    }, FREE_EVERY_MS);
+    waiting++;
+    const timer = setInterval(freeConnection, FREE_EVERY_MS);
     const isTurn = await turns.take(PATIENCE_MS);
     clearInterval(timer);
+    waiting--;
     if (!isTurn) throw new Error('every connection for long lists is in use');
     try {
       const transaction = await beginTransaction(connect, BEGIN, ...statements);

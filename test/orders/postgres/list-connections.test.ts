@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { type TestContext, test } from 'node:test';
 import { createSnapshotReader } from '../../../dist/orders/postgres/list-connections.js';
+import { createDeferred } from '../../support/until.js';
 
 test('at most four lists are read at once, each in a transaction; a further one fails after 5 s; a list that fails or ends early closes its connection', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
@@ -34,7 +35,7 @@ test('at most four lists are read at once, each in a transaction; a further one 
 });
 
 /** Opens lists of three pages. Five at a time are one more than connections for them. */
-function openLists(t: TestContext, page = 'page') {
+function openLists(t: TestContext, page = 'page', lastPages = Promise.resolve()) {
   t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] });
   const counts = { pages: 0, open: 0 };
   const contexts: unknown[] = [];
@@ -47,6 +48,7 @@ function openLists(t: TestContext, page = 'page') {
     return customers.run(name, () =>
       readSnapshot(async function* () {
         for (let n = 1; n <= 3; n++) {
+          if (n === 3) await lastPages;
           if (name === 'sad' && n === 3) throw new Error('lost');
           counts.pages++;
           contexts.push(customers.getStore());
@@ -113,6 +115,24 @@ test('no list whose caller takes each page within 100 ms is read ahead', async (
   await Promise.all(lists.map(restOf));
   assert.equal((await first).value, 'eve 1 page');
   assert.equal(await whole, 'eve 2,eve 3');
+});
+
+test('a list that waits frees one connection, and the next one none until that is free', async (t) => {
+  const { promise: lastPages, resolve } = createDeferred();
+  const { counts, take, takeLate } = openLists(t, 'page', lastPages);
+  const lists = await take('ann', 'bob', 'cid', 'dan');
+  const { first: eve } = takeLate('eve');
+  const failed = assert.rejects(eve, { message: 'every connection for long lists is in use' });
+  t.mock.timers.tick(5_000);
+  await failed;
+  const { list, first } = takeLate('fay');
+  t.mock.timers.tick(4_999);
+  await new Promise(setImmediate);
+  assert.deepEqual(counts, { pages: 5, open: 4 }, 'one list is being read ahead');
+  resolve();
+  assert.equal((await first).value, 'fay 1 page');
+  await Promise.all([...lists, list].map(restOf));
+  assert.deepEqual(counts, { pages: 15, open: 0 });
 });
 
 test('of more than 32 MB that are read ahead, the list with the most left ends with an error, and never as if it were whole', async (t) => {
