@@ -81,24 +81,15 @@ interface Connection {
   readonly signal: AbortSignal;
 }
 
-/** Resolves to the faulty reply, or to `undefined` if the reply is lost. */
-export type RespondWithFault = (
-  fault: TestFault,
-  request: RequestHead,
-  connection: Connection,
-) => Promise<Reply | undefined>;
-
 /**
- * Creates a function that responds with a fault. `createService` returns a service like `service`,
- * but with the given store.
+ * Creates a function that resolves to a faulty reply, or to `undefined` if the reply is lost.
+ * `createService` returns a service like `service`, but with the given store.
  */
-export function createFaultResponder(
-  service: OrderService,
-  createService: (store: OrderStore) => OrderService,
-): RespondWithFault {
+export function createFaultResponder(service: OrderService, createService: (store: OrderStore) => OrderService) {
   // Each fault has a service of its own, so that it is not the continuation of an earlier outage.
   const broken = { 500: () => createService(WRONG_STORE), 503: () => createService(FAILING_STORE) };
-  return async (fault, request, { clientAddress, signal }) => {
+  return async (fault: TestFault, request: RequestHead, connection: Connection): Promise<Reply | undefined> => {
+    const { clientAddress, signal } = connection;
     if (fault === 500 || fault === 503) return broken[fault]().respond(request, clientAddress);
     if (fault === 'request_lost') return undefined;
     if (fault === 502) return proxyReply(fault);

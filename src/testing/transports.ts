@@ -4,7 +4,7 @@ import { nodeHandler, type OrderService } from '../http/index.js';
 import { fetchHandler } from '../http/mounts/fetch.js';
 import { headOf } from '../http/mounts/fetch-conversion.js';
 import type { Reply } from '../http/reply.js';
-import type { RespondWithFault, TestFault } from './faults.js';
+import type { createFaultResponder, TestFault } from './faults.js';
 import { asFetched } from './fetched.js';
 
 /** A test service that listens on a port. */
@@ -26,7 +26,7 @@ interface Transports {
  */
 export function createTransports(
   service: OrderService,
-  respondWithFault: RespondWithFault,
+  respondWithFault: ReturnType<typeof createFaultResponder>,
   nextFault: () => TestFault | undefined,
 ): Transports {
   const handleFetch = fetchHandler(service);
