@@ -14,8 +14,6 @@ interface Route {
   readonly idText: string;
 }
 
-type RouteRefusal = 'route_not_found' | 'uri_too_long';
-
 const ORDERS_ROUTE: Route = { operations: operationsAt('/store/orders'), idText: '' };
 const ORDER_OPERATIONS = operationsAt('/store/orders/{orderId}');
 
@@ -37,7 +35,7 @@ export function createRouter(basePath: string) {
   const collection = `${basePath}/store/orders`;
   const memberPrefix = `${collection}/`;
 
-  function routeOf(target: string): Route | RouteRefusal {
+  function routeOf(target: string): Route | 'route_not_found' | 'uri_too_long' {
     const path = pathOf(target);
     const isMember =
       path.startsWith(memberPrefix) && path.length > memberPrefix.length && !path.includes('/', memberPrefix.length);

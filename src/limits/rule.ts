@@ -13,12 +13,6 @@ import {
   withTaken,
 } from './token-bucket.js';
 
-export interface Ruling {
-  readonly decision: Decision;
-  /** The state to store for the key, or `undefined` to forget the key. */
-  readonly next: KeyState | undefined;
-}
-
 /** A window of a plan, and whether it refuses the request. */
 export interface SettledWindow {
   readonly policy: QuotaPolicy;
@@ -32,7 +26,7 @@ export interface SettledWindow {
  * and the key is not banned. Pure: `state` is not changed. `cost` must be a whole number, and must
  * not exceed any quota.
  */
-export function decide(key: string, state: KeyState | undefined, plan: Plan, cost: number, instant: Instant): Ruling {
+export function decide(key: string, state: KeyState | undefined, plan: Plan, cost: number, instant: Instant) {
   const { nowMs } = instant;
   const before = plan.policies.map((policy) => settleWindow(bucketOf(state, policy), policy, cost, instant));
   const banBefore = settleBan(state?.ban ?? NO_STRIKES, plan.ban, nowMs);
@@ -41,6 +35,7 @@ export function decide(key: string, state: KeyState | undefined, plan: Plan, cos
   const after = passes ? before.map((window) => chargeWindow(window, cost)) : before;
   return {
     decision: decisionOf({ key, plan, cost }, after, passes, ban.banEndMs, instant),
+    /** The state to store for the key, or `undefined` to forget the key. */
     next: stateAfter(state, after, passes && cost > 0, ban, nowMs),
   };
 }
