@@ -20,7 +20,8 @@ export interface OrderStore {
    * So a version of a list that depends on who asks must name that tenant or customer.
    *
    * A request that has to wait calls this again, so a call should be cheap if the list has a version.
-   * It must settle: until then, the same API key may get no other list.
+   * It must settle: until then, the same API key may get no other list. Pages with a version must end
+   * or fail: until then, nobody gets another version.
    */
   list(): MaybePromise<ListedOrders>;
   /**

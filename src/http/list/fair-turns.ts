@@ -9,12 +9,15 @@ export interface Turn {
 }
 
 interface Waiting {
-  isAborted(): boolean;
+  isGone(): boolean;
   resolve(turn: Turn | undefined): void;
 }
 
-/** Lets each key do one thing at a time, and at most `places` keys at the same time. */
-export function createFairTurns(places: number) {
+/**
+ * Lets each key do one thing at a time, and at most `places` keys at the same time. A request waits for
+ * `patienceMs` at most.
+ */
+export function createFairTurns(places: number, patienceMs: number) {
   const working = new Set<string>();
   /** The requests of each key that wait. The key whose last turn ended first comes first. */
   const queues = new Map<string, readonly Waiting[]>();
@@ -50,7 +53,7 @@ export function createFairTurns(places: number) {
     for (const [key, queue] of queues) {
       if (free === 0) return;
       if (working.has(key)) continue;
-      const [next, ...others] = withoutAborted(queue);
+      const [next, ...others] = withoutGone(queue);
       setQueue(key, others);
       if (next !== undefined) next.resolve(begin(key));
     }
@@ -64,7 +67,19 @@ export function createFairTurns(places: number) {
   function take(key: string, isAborted: () => boolean): MaybePromise<Turn | undefined> {
     if (free > 0 && !working.has(key)) return begin(key);
     return new Promise((resolve) => {
-      queues.set(key, [...withoutAborted(queues.get(key) ?? []), { isAborted, resolve }]);
+      let isLate = false;
+      const timer = setTimeout(() => {
+        isLate = true;
+        resolve(undefined);
+      }, patienceMs);
+      const waiting: Waiting = {
+        isGone: () => isLate || isAborted(),
+        resolve(turn) {
+          clearTimeout(timer);
+          resolve(turn);
+        },
+      };
+      queues.set(key, [...withoutGone(queues.get(key) ?? []), waiting]);
     });
   }
 
@@ -73,8 +88,8 @@ export function createFairTurns(places: number) {
     take,
     /**
      * Calls `work` in a turn of the key, at once if possible. Waiting keys take turns, so a key with
-     * many requests delays each other key by one turn. If `isAborted` returns true at the turn, or
-     * when the next request of the key begins to wait, the result is `undefined`.
+     * many requests delays each other key by one turn. If the request has waited for too long, or if
+     * `isAborted` returns true at the turn, the result is `undefined`.
      */
     run<T>(key: string, isAborted: () => boolean, work: (turn: Turn) => MaybePromise<T>): MaybePromise<T | undefined> {
       return after(take(key, isAborted), (turn) => turn && endAfter(turn, () => work(turn)));
@@ -94,9 +109,9 @@ function endAfter<T>(turn: Turn, work: () => MaybePromise<T>): MaybePromise<T> {
 }
 
 /** Returns the requests whose clients still wait. The others leave the queue. */
-function withoutAborted(queue: readonly Waiting[]): Waiting[] {
-  return queue.filter(({ isAborted, resolve }) => {
-    if (!isAborted()) return true;
+function withoutGone(queue: readonly Waiting[]): Waiting[] {
+  return queue.filter(({ isGone, resolve }) => {
+    if (!isGone()) return true;
     resolve(undefined);
     return false;
   });

@@ -1,7 +1,7 @@
 import type { ListedOrders, MaybePromise, OrderArray, OrderPages } from '../../orders/index.js';
 import { isPages } from '../../orders/store.js';
 import { createHostPart } from '../host-part.js';
-import { after, attempt, isPromise } from '../maybe-promise.js';
+import { after, isPromise } from '../maybe-promise.js';
 import { errorOutcome, isShared, type Outcome, unavailable } from '../reply.js';
 import type { ReadRequest } from '../request.js';
 import { isShort, serializeArray, serializePages } from './body.js';
@@ -38,7 +38,7 @@ const PLACES = 4;
 /** A store that takes longer than this to list orders no longer delays other keys. */
 const SLOW_MS = 1_000;
 
-/** A request waits this long for its key's stream, or before it shares the most recent failure. */
+/** A request waits this long for a turn of its key, or for readings of other versions. Then it fails. */
 const PATIENCE_MS = 5_000;
 
 /** The outcome for a client that has hung up while it waited. Nobody receives it. */
@@ -49,8 +49,8 @@ const ABORTED = errorOutcome('request_timeout');
  * context of the request that is represented. `key` is the id of its principal.
  *
  * A list with a version is shared by all requests that were told this version. The most recent one is
- * remembered, and one is serialised at a time. Requests that wait for that ask again when it ends, so
- * nobody gets a list that is older than the request.
+ * remembered, and one is serialised at a time. Requests that wait for that ask again when it ends, each
+ * in a turn of its key, so nobody gets a list that is older than the request.
  *
  * An array without a version belongs to the request that was given it. If it is long, each key makes
  * one at a time, and few keys at the same time. The store is asked when the turn of the key comes,
@@ -61,21 +61,20 @@ export function createListRepresenter(
 ): (request: ListAsker, key: string) => MaybePromise<Outcome> {
   /** Reading pages can fail although `store.list` has not. */
   const paging = createHostPart('store.list');
-  const turns = createFairTurns(PLACES);
+  const turns = createFairTurns(PLACES, PATIENCE_MS);
   let remembered: SharedList<MadeList> | undefined;
   let reading: SharedList<Promise<MadeList>> | undefined;
-  /** Wakes the requests that wait for the end of a reading. The first has waited longest. */
-  const waiting: (() => void)[] = [];
   const readings = createReadings(() => remembered?.list.pieces ?? []);
   /** Whether the store has ever listed a long array without a version. */
   let hasLongArrays: boolean | undefined;
-  let failure: { readonly error: unknown } | undefined;
 
   function represent(request: ListAsker, key: string): MaybePromise<Outcome> {
-    if (hasLongArrays !== false) return representInTurn(request, key);
-    // If a long array comes unexpectedly, the store is asked again in a turn.
+    if (hasLongArrays !== false) return representInTurn(request, key, hasLongArrays === undefined);
+    // A list that has to wait is dropped, and the store is asked again in a turn.
     return after(ask(), (listed) =>
-      noteLength(listed) ? representInTurn(request, key) : answer(listed, request, key),
+      noteLength(listed) || otherReading(listed) !== undefined
+        ? representInTurn(request, key)
+        : answer(listed, request, key),
     );
   }
 
@@ -86,28 +85,35 @@ export function createListRepresenter(
     return isLong;
   }
 
-  function representInTurn(request: ListAsker, key: string): MaybePromise<Outcome> {
-    const startedMs = performance.now();
+  /** Returns the reading that has to end before this list can be read. */
+  function otherReading({ version }: ListedOrders): Promise<MadeList> | undefined {
+    const isOther = version !== undefined && version !== remembered?.version && version !== reading?.version;
+    return isOther ? reading?.list : undefined;
+  }
+
+  function representInTurn(request: ListAsker, key: string, isFirst = false): MaybePromise<Outcome> {
+    const untilMs = performance.now() + PATIENCE_MS;
     const outcome = turns.run(key, request.isAborted, (turn) => {
-      if (hasLongArrays !== false) return askInTurn(request, key, turn, performance.now() - startedMs);
+      if (!isFirst || hasLongArrays !== false) return askInTurn(request, key, turn, untilMs);
       turn.end();
       return represent(request, key);
     });
-    return after(outcome, (settled) => settled ?? ABORTED);
+    return after(outcome, (settled) => settled ?? giveUp(request));
   }
 
-  function askInTurn(request: ListAsker, key: string, turn: Turn, waitedMs: number): MaybePromise<Outcome> {
-    if (failure !== undefined && waitedMs > PATIENCE_MS) throw failure.error;
-    const asked = attempt(ask, (error) => {
-      failure = { error };
-      throw error;
-    });
-    const listed = isPromise(asked) ? yieldIfSlow(asked, turn) : asked;
-    return after(listed, (orders) => {
-      failure = undefined;
-      if (noteLength(orders)) return representArray(orders, request, key);
+  /** Asks the store. The turn lasts until the list can be read, or until a long array is made. */
+  function askInTurn(request: ListAsker, key: string, turn: Turn, untilMs: number): MaybePromise<Outcome> {
+    return after(yieldIfSlow(ask(), turn), (listed) => {
+      if (noteLength(listed)) return representArray(listed, request, key);
+      const other = otherReading(listed);
+      if (other !== undefined) {
+        const inTime = yieldIfSlow(endsBefore(untilMs, other), turn);
+        return after(inTime, (isInTime) =>
+          isInTime && !request.isAborted() ? askInTurn(request, key, turn, untilMs) : giveUp(request),
+        );
+      }
       turn.end();
-      return answer(orders, request, key);
+      return answer(listed, request, key);
     });
   }
 
@@ -136,16 +142,8 @@ export function createListRepresenter(
 
   /** Streams a list in a turn of the key, which lasts until the list is read. No other key waits. */
   async function streamInTurn(pages: OrderPages, request: ListAsker, key: string): Promise<Outcome> {
-    let isLate = false;
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, PATIENCE_MS);
-    }).then(() => {
-      isLate = true;
-    });
-    const turn = await Promise.race([turns.take(key, () => isLate || request.isAborted()), late]);
-    clearTimeout(timer);
-    if (turn === undefined) return request.isAborted() ? ABORTED : unavailable();
+    const turn = await turns.take(key, request.isAborted);
+    if (turn === undefined) return giveUp(request);
     turn.yieldPlace();
     const starting = startStream(pages);
     starting.then(({ ended }) => ended).then(turn.end, turn.end);
@@ -156,24 +154,7 @@ export function createListRepresenter(
   function share(listed: ListedOrders, request: ListAsker, key: string): MaybePromise<Outcome> {
     const { version } = listed;
     if (remembered !== undefined && remembered.version === version) return select(remembered.list, request, key);
-    if (reading !== undefined && reading.version !== version) return waitFor(request, key);
-    wakeNext();
     return after(reading?.list ?? read(listed), (list) => select(list, request, key));
-  }
-
-  /** Waits until a reading ends, or an earlier request that waits has a list. Then asks again. */
-  async function waitFor(request: ListAsker, key: string): Promise<Outcome> {
-    await new Promise<void>((wake) => waiting.push(wake));
-    try {
-      return request.isAborted() ? ABORTED : await represent(request, key);
-    } finally {
-      wakeNext();
-    }
-  }
-
-  /** Wakes them one after the other: all at once, of many tenants, would ask as many times each. */
-  function wakeNext(): void {
-    waiting.shift()?.();
   }
 
   function read(listed: ListedOrders): MaybePromise<MadeList> {
@@ -185,7 +166,6 @@ export function createListRepresenter(
       const settle = (made?: MadeList) => {
         reading = undefined;
         if (made !== undefined) remembered = { version, list: made };
-        wakeNext();
       };
       list.then(settle, () => settle());
     } else remembered = { version, list };
@@ -217,8 +197,26 @@ export function createListRepresenter(
   return represent;
 }
 
-/** Lets other keys begin if a store takes long to list its orders. */
-function yieldIfSlow(listed: Promise<ListedOrders>, { yieldPlace }: Turn): Promise<ListedOrders> {
+/** Lets other keys begin if a turn has to wait for long. */
+function yieldIfSlow<T>(result: MaybePromise<T>, { yieldPlace }: Turn): MaybePromise<T> {
+  if (!isPromise(result)) return result;
   const slow = setTimeout(yieldPlace, SLOW_MS);
-  return listed.finally(() => clearTimeout(slow));
+  return result.finally(() => clearTimeout(slow));
+}
+
+/** Reports whether a reading ends, or fails, before a time. Resolves at that time at the latest. */
+async function endsBefore(untilMs: number, reading: Promise<unknown>): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(resolve, untilMs - performance.now(), false);
+  });
+  const ended = reading.then(
+    () => true,
+    () => true,
+  );
+  return Promise.race([ended, late]).finally(() => clearTimeout(timer));
+}
+
+function giveUp(request: ListAsker): Outcome {
+  return request.isAborted() ? ABORTED : unavailable();
 }

@@ -94,7 +94,7 @@ test('each tenant of a store whose versions differ by tenant gets its own list, 
   const tenants = new AsyncLocalStorage<number>();
   const { pages, begun, mostAtOnce } = createReadings();
   const ask = createAsker(() => pages(tenants.getStore() ?? 0));
-  const asked = [1, 2, 3, 4, 2, 3].map((tenant) => tenants.run(tenant, ask));
+  const asked = [1, 2, 3, 4, 2, 3].map((tenant) => tenants.run(tenant, () => ask(`${tenant}`)));
   const replies = Promise.all(asked).then((all) => all.map(({ text }) => text));
   for (let reading = 0; reading < 4; reading++) {
     await until(() => begun.length > reading);
@@ -137,6 +137,7 @@ test('a list is never older than its request, although an older answer of the st
   answers[1]?.(2);
   await settled();
   begun[0]?.go();
+  await settled();
   for (const index of [3, 4]) {
     await until(() => answers.length > index);
     answers[index]?.(4);
@@ -163,6 +164,64 @@ test('if a reading fails, the requests that wait for it ask again and are served
   fail();
   assert.equal((await first).status, 503);
   assert.equal((await second).text, '[{"id":2}]');
+});
+
+test('a request that has waited for 5 s for pages of another version gets a 503, and one that hangs up leaves', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const { pages, begun } = createReadings();
+  let version = 1;
+  let calls = 0;
+  const ask = createAsker(() => {
+    calls++;
+    return pages(version);
+  });
+  const first = ask('ann');
+  version = 2;
+  let hasHungUp = false;
+  const late = [ask('bob'), ask('cid'), ask('cid')];
+  await settled();
+  t.mock.timers.tick(4_000);
+  const gone = ask('dan', () => hasHungUp);
+  const served = ask('eve');
+  await settled();
+  t.mock.timers.tick(1_000);
+  assert.deepEqual(
+    (await Promise.all(late)).map(({ status }) => status),
+    [503, 503, 503],
+  );
+  hasHungUp = true;
+  const earlier = calls;
+  begun[0]?.go();
+  assert.equal((await gone).status, 408);
+  await settled();
+  assert.equal(calls, earlier + 1, 'the store is asked only for the request that still waits');
+  begun[1]?.go();
+  assert.deepEqual(
+    (await Promise.all([first, served])).map(({ text }) => text),
+    ['[{"id":1}]', '[{"id":2}]'],
+  );
+});
+
+test('a store that never lists the orders of one tenant holds up that tenant only, while lists with versions are read', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const tenants = new AsyncLocalStorage<number>();
+  const { pages, begun } = createReadings();
+  let isHanging = false;
+  const asker = createAsker(async () => {
+    const tenant = tenants.getStore() ?? 0;
+    return isHanging && tenant < 6 ? new Promise<never>(() => {}) : pages(tenant);
+  });
+  const ask = (tenant: number) => tenants.run(tenant, () => asker(`${tenant}`));
+  const replies = [1, 2, 3, 4, 5, 6].map(ask);
+  await settled();
+  t.mock.timers.tick(900);
+  isHanging = true;
+  begun[0]?.go();
+  await settled();
+  t.mock.timers.tick(1_000);
+  await settled();
+  begun[1]?.go();
+  assert.equal((await replies[5])?.text, '[{"id":6}]');
 });
 
 test('however often a long list changes, two versions of it are in memory', async () => {
