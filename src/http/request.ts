@@ -79,7 +79,7 @@ export interface ReadRequest {
   /** Whether the request has content, which is never read: the connection cannot be reused. */
   readonly hasContent: boolean;
   /** The error code if the request must be refused before its key is checked. */
-  readonly fault: RefusalCode | undefined;
+  readonly fault: FaultCode | undefined;
   /** Whether this is an HTTP/2 request: its response must have no `Connection` (RFC 9113 §8.2.2). */
   readonly isMultiplexed: boolean;
   /** A safe `X-Request-Id`. */
@@ -94,7 +94,7 @@ export interface ReadRequest {
 }
 
 /** The reasons for which a request is refused before its key is checked. */
-export type RefusalCode = 'bad_request' | 'request_timeout' | 'headers_too_large' | 'method_not_implemented';
+export type FaultCode = 'bad_request' | 'request_timeout' | 'headers_too_large' | 'method_not_implemented';
 
 /**
  * A request with this many names and values of header fields is refused, because Node.js 20 drops

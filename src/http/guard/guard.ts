@@ -23,14 +23,14 @@ export interface Guard {
    * Checks the key of a request, and counts the request against the key's quota. Returns a promise
    * only if the limiter or `authenticate` returns one.
    */
-  admit(request: RequestHead, clientAddress?: ClientAddress): GuardVerdict | Promise<GuardVerdict>;
+  admit(request: RequestHead, clientAddress?: ClientAddress): GuardResult | Promise<GuardResult>;
 }
 
 /**
  * If the request is admitted, the caller sends its own response and adds the rate-limit fields in
  * `headers` (alternating names and values). Otherwise the caller sends `reply`.
  */
-export type GuardVerdict =
+export type GuardResult =
   | { readonly admitted: true; readonly principal: Principal; readonly headers: readonly string[] }
   | { readonly admitted: false; readonly reply: Reply };
 
@@ -42,7 +42,7 @@ export function createGuard(options: AdmissionOptions): Guard {
   return {
     admit(head, clientAddress) {
       const request = door.read(head, clientAddress);
-      return after(door.admit(request), (verdict): GuardVerdict => {
+      return after(door.admit(request), (verdict): GuardResult => {
         const { principal, limitFields, refusal } = verdict;
         if (refusal !== undefined) return { admitted: false, reply: door.reply(request, verdict, refusal) };
         return { admitted: true, principal, headers: limitFields };

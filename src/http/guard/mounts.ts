@@ -9,7 +9,7 @@ import { type NodeMountOptions, type NodeRequest, originalHead } from '../mounts
 import { isOver, send } from '../mounts/node-reply.js';
 import { createFrameworkAddress } from '../mounts/warnings.js';
 import { forEachField } from '../reply.js';
-import type { Guard, GuardVerdict } from './guard.js';
+import type { Guard, GuardResult } from './guard.js';
 
 const principals = new WeakMap<object, Principal>();
 
@@ -31,19 +31,19 @@ export function nodeGuard(
   const { clientAddress = createFrameworkAddress() } = options;
   checkFunction('clientAddress', clientAddress);
   return (request, response, next) => {
-    function proceed(verdict: GuardVerdict): void {
-      if (!verdict.admitted) {
-        send(response, verdict.reply);
+    function proceed(result: GuardResult): void {
+      if (!result.admitted) {
+        send(response, result.reply);
         return;
       }
       if (isOver(response)) return;
-      const { principal, headers } = verdict;
+      const { principal, headers } = result;
       principals.set(request, principal);
       forEachField(headers, (name, value) => void response.setHeader(name, value));
       next();
     }
-    const verdict = guard.admit(originalHead(request), () => clientAddress(request));
-    after(verdict, proceed);
+    const result = guard.admit(originalHead(request), () => clientAddress(request));
+    after(result, proceed);
   };
 }
 
@@ -62,10 +62,10 @@ export function fetchGuard<Context extends unknown[] = unknown[]>(
   const { clientAddress = ipOf } = options;
   checkFunction('clientAddress', clientAddress);
   return async (request, ...context) => {
-    const verdict = await guard.admit(headOf(request), () => clientAddress(request, ...context));
-    if (!verdict.admitted) return toResponse(verdict.reply);
-    const response = await handle(request, verdict.principal, ...context);
-    return withFields(response, verdict.headers);
+    const result = await guard.admit(headOf(request), () => clientAddress(request, ...context));
+    if (!result.admitted) return toResponse(result.reply);
+    const response = await handle(request, result.principal, ...context);
+    return withFields(response, result.headers);
   };
 }
 

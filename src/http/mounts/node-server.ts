@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream';
 import { checkMethods } from '../../check.js';
 import { after } from '../maybe-promise.js';
 import { forEachField, type Reply } from '../reply.js';
-import type { RefusalCode } from '../request.js';
+import type { FaultCode } from '../request.js';
 import type { OrderService } from '../service/service.js';
 import {
   acceptUnusual,
@@ -25,7 +25,7 @@ interface ClientError extends Error {
 
 const TIMED_OUT = 'ERR_HTTP_REQUEST_TIMEOUT';
 
-const CODES: Readonly<Record<string, RefusalCode>> = {
+const CODES: Readonly<Record<string, FaultCode>> = {
   HPE_HEADER_OVERFLOW: 'headers_too_large',
   [TIMED_OUT]: 'request_timeout',
 };
@@ -66,7 +66,7 @@ export function attachTo<S extends Server & { [ATTACHED]?: Attachable }>(server:
     if (!closing.has(socket)) {
       closing.add(socket);
       const address = socket instanceof Socket ? socket.remoteAddress : undefined;
-      respondInOwnContext(socket, () => service.refuse(refusalCodeOf(error), address));
+      respondInOwnContext(socket, () => service.refuse(faultCodeOf(error), address));
     } else if (error.code === TIMED_OUT) {
       // The pending response waits for the rest of the malformed content, which never arrives. All
       // other later errors are only consequences of the first.
@@ -125,7 +125,7 @@ function closeAfterPending(socket: Duplex, response: ServerResponse | undefined)
 /** Matches a valid request line (RFC 9112 §3). The method can be unknown. */
 const REQUEST_LINE = /^[\w!#$%&'*+.^`|~-]+ [^ \r\n]+ HTTP\/1\.[01]\r\n/;
 
-function refusalCodeOf({ code = '', rawPacket, bytesParsed }: ClientError): RefusalCode {
+function faultCodeOf({ code = '', rawPacket, bytesParsed }: ClientError): FaultCode {
   if (code !== 'HPE_INVALID_METHOD' || rawPacket === undefined) return CODES[code] ?? 'bad_request';
   const packet = rawPacket.toString('latin1');
   const line = packet.slice(packet.lastIndexOf('\n', bytesParsed) + 1);

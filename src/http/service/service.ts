@@ -16,7 +16,7 @@ import { createListRepresenter } from '../list/lister.js';
 import { after, attempt, isPromise } from '../maybe-promise.js';
 import type { OperationName } from '../operations.js';
 import { errorOutcome, isStream, type Outcome, outcomeOfFailure, type Reply } from '../reply.js';
-import type { ReadRequest, RefusalCode, RequestHead } from '../request.js';
+import type { FaultCode, ReadRequest, RequestHead } from '../request.js';
 import { type Asked, createRouter, pathOf } from '../route.js';
 import { checkOrigins, withCors } from './cors.js';
 import { checkPaths, createOpenPaths } from './open-paths.js';
@@ -55,7 +55,7 @@ export interface OrderService {
    * Returns the reply to a request that could not be parsed, and counts the request against the
    * client's address. Close the connection after the reply.
    */
-  refuse(code: RefusalCode, clientAddress?: ClientAddress): Reply | Promise<Reply>;
+  refuse(code: FaultCode, clientAddress?: ClientAddress): Reply | Promise<Reply>;
   /**
    * Reports whether a request target is a path of this service, also one of its option `paths`, not
    * of the embedding program.
