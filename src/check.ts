@@ -83,9 +83,11 @@ export const DEFAULTS = {
   addressPerMinute: 600,
   trustProxy: 0,
   maxConnectionsPerAddress: 1_024,
-  /** The address of the program when no setting changes it. */
-  sampleUrl: 'http://127.0.0.1:8080',
+  host: '127.0.0.1',
+  port: 8_080,
 };
+
+export const SAMPLE_URL = `http://${DEFAULTS.host}:${DEFAULTS.port}`;
 
 /**
  * Matches an empty text, or path segments of characters that need no escaping (RFC 3986 §3.3), not

@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 
 /** Returns the message of a failure. It can reveal internals, so it must not be sent to clients. */
 export function messageOf(error: unknown): string {
-  // Connecting to a host with several addresses fails with one error for each address. The error
+  // Connecting to a name with several addresses fails with one error for each address. The error
   // that contains them has no message.
   if (error instanceof AggregateError && error.message === '') return error.errors.map(messageOf).join('; ');
   // Some drivers throw objects that have a message but are not instances of Error.

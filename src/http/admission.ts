@@ -118,7 +118,7 @@ export function createAdmission(options: AdmissionOptions) {
     return after(found, (principal) => takeFromKey(principal) ?? refuse(request, errorOutcome('invalid_api_key')));
   }
 
-  /** Looks up a key that may be made up: one at a time for each address that is over its limit. */
+  /** Looks up a key that may be guessed: one at a time for each address that is over its limit. */
   function lookUpUnknown(request: ReadRequest, apiKey: string): MaybePromise<Verdict<Principal>> {
     const bucket = addressKey(resolveAddress(request.clientAddress));
     // Takes no tokens.

@@ -1,4 +1,4 @@
-import { checkBasePath, checkFields, checkPublicUrl, DEFAULTS } from '../../check.js';
+import { checkBasePath, checkFields, checkPublicUrl, DEFAULTS, SAMPLE_URL } from '../../check.js';
 import { OPERATION_NAMES, OPERATIONS, type OperationName } from '../operations.js';
 import type { OrderServiceOptions } from '../service/service.js';
 import { DESCRIPTION } from './description.js';
@@ -134,7 +134,7 @@ export function createOpenApiDocument(options: OpenApiOptions = {}): OpenApiDocu
     ],
     tags: [{ name: 'orders', description: 'Orders placed in the store.' }],
     security: [{ [SECURITY_SCHEME]: [] }],
-    paths: createPaths((publicUrl ?? DEFAULTS.sampleUrl) + basePath),
+    paths: createPaths((publicUrl ?? SAMPLE_URL) + basePath),
     components: {
       securitySchemes: {
         [SECURITY_SCHEME]: {

@@ -65,7 +65,7 @@ function checkVariables(environment: SettingSources['environment']): void {
   for (const [name, value = ''] of Object.entries(environment)) {
     if (!name.startsWith(PREFIX) || known.includes(name) || /^(?:tcp|udp|sctp):/.test(value)) continue;
     const meant = known.find((setting) => name === PREFIX + setting) ?? nearest(name, known);
-    if (meant !== undefined) throw new Misuse(`unknown variable ${name}; did you mean ${meant}?`);
+    if (meant !== undefined) throw new Misuse(`unknown environment variable ${name}; did you mean ${meant}?`);
   }
 }
 

@@ -82,7 +82,7 @@ export const settingsSchema = v.object({
     'HOST',
     'address to listen on',
     // Rejects a URL, because it may contain a password, and messages show the host.
-    v.optional(matchingText(/^[^/@]+$/, 'expected a host name or an address'), '127.0.0.1'),
+    v.optional(matchingText(/^[^/@]+$/, 'expected a host name or an address'), DEFAULTS.host),
   ),
   port: setting(
     '--port PORT',
@@ -96,7 +96,7 @@ export const settingsSchema = v.object({
         ],
         PORT_EXPECTED,
       ),
-      8080,
+      DEFAULTS.port,
     ),
   ),
   metricsPort: setting(

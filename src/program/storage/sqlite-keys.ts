@@ -4,7 +4,7 @@ import type { KeyPlan } from '../keys/key-plan.js';
 import { type KeyRecord, readKeyRecord } from '../keys/key-record.js';
 import type { KeyChange, KeyReads, KeyWrites } from '../keys/key-ring.js';
 
-/** Creates the table of keys on a database that has it. A worker thread can run it for another thread. */
+/** Creates the table of keys on a database that has it. A thread can run it for another one. */
 export function createKeyTable(database: SqliteDatabase, { write }: WriteQueue): KeyReads & KeyWrites {
   const selectByDigest = prepare(database, 'SELECT * FROM keys WHERE digest = ? AND revoked_at IS NULL');
   const selectById = prepare(database, 'SELECT * FROM keys WHERE id = ?');

@@ -1,4 +1,4 @@
-import { DEFAULTS } from '../../check.js';
+import { DEFAULTS, SAMPLE_URL } from '../../check.js';
 import { createOpenApiDocument, type OpenApiOptions } from '../../http/openapi/index.js';
 import { escapeHtml, markdown, section } from './markup.js';
 import {
@@ -17,7 +17,7 @@ import {
  */
 export function renderPage(options: OpenApiOptions, scripts: readonly string[]): string {
   const document = createOpenApiDocument(options);
-  const { basePath = DEFAULTS.basePath, publicUrl = DEFAULTS.sampleUrl } = options;
+  const { basePath = DEFAULTS.basePath, publicUrl = SAMPLE_URL } = options;
   const addresses = { basePath, base: publicUrl + basePath };
   const base = escapeHtml(addresses.base);
   const title = escapeHtml(document.info.title);

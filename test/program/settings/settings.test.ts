@@ -108,13 +108,16 @@ const MISTAKES: readonly Mistake[] = [
   ['{"port": [8080]}', `${CONFIG}: port: ${PORT}, not [8080]`],
   [`{"port": "${LONG_PATH}"}`, `${CONFIG}: port: ${PORT}, not "${LONG_PATH}"`],
   ['{"prot": 8080}', `${CONFIG}: unknown setting "prot"; did you mean "port"?`],
-  [{ STORE_ORDERS_BD: 'x.db' }, 'unknown variable STORE_ORDERS_BD; did you mean STORE_ORDERS_DB?'],
+  [{ STORE_ORDERS_BD: 'x.db' }, 'unknown environment variable STORE_ORDERS_BD; did you mean STORE_ORDERS_DB?'],
   [
     { STORE_ORDERS_DB: 'x.db\n' },
     `STORE_ORDERS_DB: expected a file name or :memory:; for a PostgreSQL database use --database-url, not "x.db\\n"`,
   ],
-  [{ STORE_ORDERS_PORT: '80' }, 'unknown variable STORE_ORDERS_PORT; did you mean PORT?'],
-  [{ STORE_ORDERS_DATABASE_URL: SHOP }, 'unknown variable STORE_ORDERS_DATABASE_URL; did you mean DATABASE_URL?'],
+  [{ STORE_ORDERS_PORT: '80' }, 'unknown environment variable STORE_ORDERS_PORT; did you mean PORT?'],
+  [
+    { STORE_ORDERS_DATABASE_URL: SHOP },
+    'unknown environment variable STORE_ORDERS_DATABASE_URL; did you mean DATABASE_URL?',
+  ],
   ['{"verbosity": 1}', `${CONFIG}: unknown setting "verbosity"; expected one of ${SETTING_NAMES.join(', ')}`],
   // The message quotes nothing of the file.
   [
