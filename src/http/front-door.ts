@@ -114,6 +114,11 @@ export function createFrontDoor(options: AdmissionOptions) {
 
   const admission = createAdmission(options);
 
+  function read(head: RequestHead, clientAddress?: ClientAddress): ReadRequest {
+    const isTimed = replies.hasSubscribers || onReply !== undefined || onFailure !== undefined;
+    return readRequest(head, clientAddress, isTimed ? performance.now() : 0);
+  }
+
   /** Adds the header fields that every reply has, and publishes the reply. */
   function reply(read: ReadRequest, verdict: Verdict, outcome: Outcome, options: ReplyOptions = {}): Reply {
     const request = isWanted(outcome) ? withId(read) : read;
@@ -139,7 +144,7 @@ export function createFrontDoor(options: AdmissionOptions) {
   /** Responds to a request that needs no key, and charges it to its client's address. */
   function serve(head: RequestHead, clientAddress: ClientAddress, path: OpenPath): MaybePromise<Reply> {
     const { isAlwaysServed = false } = path;
-    const request = readRequest(head, clientAddress);
+    const request = read(head, clientAddress);
     return after(admission.charge(request), (verdict) => {
       const isServed = verdict.refusal === undefined || (isAlwaysServed && request.fault === undefined);
       const outcome = isServed ? attempt(() => performOn(path, request), outcomeOfFailure) : verdict.refusal;
@@ -149,7 +154,7 @@ export function createFrontDoor(options: AdmissionOptions) {
     });
   }
 
-  return { ...admission, read: readRequest, reply, serve };
+  return { ...admission, read, reply, serve };
 }
 
 /** Returns the request with an id, which is a new one if the client has sent none. */

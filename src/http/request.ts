@@ -71,7 +71,7 @@ export interface ReadRequest {
   readonly method: string | undefined;
   readonly target: string | undefined;
   readonly clientAddress: ClientAddress;
-  /** The time at which the head was read. */
+  /** The time at which the head was read, or 0 if nobody gets the message of the reply. */
   readonly startedMs: number;
   readonly apiKey: string | undefined;
   /** The error code if there is no `apiKey`. */
@@ -102,7 +102,7 @@ export type FaultCode = 'bad_request' | 'request_timeout' | 'headers_too_large' 
  */
 const MAX_HEADER_ITEMS = 2_000;
 
-export function readRequest(head: RequestHead, clientAddress?: ClientAddress): ReadRequest {
+export function readRequest(head: RequestHead, clientAddress: ClientAddress, startedMs: number): ReadRequest {
   const { method, url: target, rawHeaders, httpVersion, stream } = withRawHeaders(head);
   const isMultiplexed = stream !== undefined;
   let authorization: string | undefined;
@@ -162,7 +162,7 @@ export function readRequest(head: RequestHead, clientAddress?: ClientAddress): R
     method,
     target,
     clientAddress,
-    startedMs: performance.now(),
+    startedMs,
     apiKey,
     keyFault: isInvalidKey ? 'invalid_api_key' : 'missing_api_key',
     hasContent: transferEncoding !== undefined || (contentLength !== undefined && contentLength !== '0'),
