@@ -112,6 +112,10 @@ export function createFrontDoor(options: AdmissionOptions) {
     if (error !== undefined) tell('onFailure');
   }
 
+  function publishEnd(publication: Publication, { bytes, error }: StreamEnd): void {
+    publish({ ...publication, outcome: { ...publication.outcome, error }, bytes });
+  }
+
   const admission = createAdmission(options);
 
   function read(head: RequestHead, clientAddress?: ClientAddress): ReadRequest {
@@ -133,11 +137,11 @@ export function createFrontDoor(options: AdmissionOptions) {
     if (closesConnection && !isMultiplexed) headers.push('Connection', 'close');
     if (requestId !== undefined) headers.push('X-Request-Id', requestId);
     const body = method === 'HEAD' ? undefined : outcome.body;
-    const publishEnd = ({ bytes, error }: StreamEnd, isCutOff?: boolean) =>
-      publish({ request, verdict, outcome: { ...outcome, error }, asked, bytes, isCutOff });
-    if (isStream(body)) body.ended.then((end) => publishEnd(end));
-    else if (!isQuiet) publish({ request, verdict, outcome, asked, bytes: body?.length ?? 0 });
-    if (isTaken(body)) body.cut.then((end) => publishEnd(end, true));
+    const bytes = body === undefined || isStream(body) ? 0 : body.length;
+    const publication = { request, verdict, outcome, asked, bytes };
+    if (isStream(body)) body.ended.then((end) => publishEnd(publication, end));
+    else if (!isQuiet) publish(publication);
+    if (isTaken(body)) body.cut.then((end) => publishEnd({ ...publication, isCutOff: true }, end));
     return { status: outcome.status, headers, body, chargedTo, keyId: principal?.id, isAddressOverLimit };
   }
 
