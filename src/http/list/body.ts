@@ -83,7 +83,7 @@ export async function serializePages(pages: Pages, recent: readonly Uint8Array[]
   }
   const whole = await collect(hashPieces(), recent);
   // Text is sent as latin1, which is the same bytes only for ASCII.
-  const isText = !isPieces(whole) && whole.length <= MAX_TEXT_BYTES && isAscii(whole);
+  const isText = !isPieces(whole) && isAscii(whole);
   return { body: isText ? Buffer.from(whole).toString('latin1') : whole, digest: endDigest(hash) };
 }
 
@@ -99,9 +99,10 @@ export async function* joinPages(pages: Pages): AsyncGenerator<Uint8Array, undef
 }
 
 /**
- * Collects bytes into a body of few large pieces. The number of parts in a piece depends only on the
- * first part, so a part that grows does not shift those that follow. A piece that equals the piece at
- * its place in `recent` is replaced by that, so that both lists keep it once.
+ * Collects bytes into a body of few large pieces, or into one buffer if there are at most 64 KB. The
+ * number of parts in a piece depends only on the first part, so a part that grows does not shift those
+ * that follow. A piece that equals the piece at its place in `recent` is replaced by that, so that both
+ * lists keep it once.
  */
 export async function collect(
   bytes: AsyncIterable<Uint8Array>,
@@ -130,7 +131,7 @@ export async function collect(
     if (parts.length >= most || partsLength >= MAX_PIECE_BYTES) pieces.push(endPiece());
   }
   const last = endPiece();
-  if (pieces.length === 0) return last;
+  if (pieces.length === 0 && length <= MAX_TEXT_BYTES) return last;
   if (last.length > 0) pieces.push(last);
   return sharedPieces(length, pieces);
 }

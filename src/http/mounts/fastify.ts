@@ -4,6 +4,7 @@ import { isPieces, type Reply, setFields, withHostFields } from '../reply.js';
 import type { RequestHead } from '../request.js';
 import { checkService, type OrderService } from '../service/service.js';
 import { enqueue } from './node-internals.js';
+import { destroyWhenCut } from './node-reply.js';
 
 /** The part of Fastify that the mount uses. Not exported, so that editors suggest Fastify's type. */
 interface FastifyInstanceLike {
@@ -102,6 +103,7 @@ function send(reply: FastifyReplyLike, { status, headers, body }: Reply, isMulti
   if (typeof body === 'string') reply.serializer(() => body);
   if (!isPieces(body)) return reply.send(body);
   const stream = Readable.from(body);
+  destroyWhenCut(body, stream);
   if (isMultiplexed) {
     // Otherwise, Fastify would end the HTTP/2 stream as if the truncated body were complete. If a
     // hook of the host has held back the response, Fastify reports the error with a 500.

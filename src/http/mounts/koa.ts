@@ -3,6 +3,7 @@ import { isPieces, type Reply, setFields, withHostFields } from '../reply.js';
 import { type RequestHead, withTarget } from '../request.js';
 import { checkService, type OrderService } from '../service/service.js';
 import { enqueue } from './node-internals.js';
+import { destroyWhenCut } from './node-reply.js';
 import { respondBeforeErrors } from './node-server.js';
 import { createPrefixWarning } from './warnings.js';
 
@@ -71,5 +72,8 @@ function send(ctx: KoaContextLike, { status, headers, body }: Reply): void {
 
 function bodyOf(body: Exclude<Reply['body'], undefined>): string | Buffer | Readable {
   if (typeof body === 'string') return body;
-  return isPieces(body) ? Readable.from(body) : Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+  if (!isPieces(body)) return Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+  const stream = Readable.from(body);
+  destroyWhenCut(body, stream);
+  return stream;
 }

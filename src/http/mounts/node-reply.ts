@@ -2,7 +2,7 @@ import { ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { types } from 'node:util';
-import { isPieces, type Reply, setFields, withHostFields } from '../reply.js';
+import { isPieces, isTaken, type Reply, setFields, withHostFields } from '../reply.js';
 import { stopReading } from './node-internals.js';
 
 /** A response of which a client takes nothing for this long is cut off. */
@@ -11,8 +11,12 @@ const SILENT_MS = 120_000;
 /** The most that is written at once. A client that reads 20 kB/s takes it in half of `SILENT_MS`. */
 const MAX_PART_BYTES = 1_048_576;
 
+interface Destroyable {
+  destroy(error?: Error): unknown;
+}
+
 /** The common part of HTTP/1 and HTTP/2 responses. */
-interface NodeResponse extends NodeJS.WritableStream {
+interface NodeResponse extends NodeJS.WritableStream, Destroyable {
   statusCode: number;
   readonly destroyed: boolean;
   readonly headersSent: boolean;
@@ -21,7 +25,6 @@ interface NodeResponse extends NodeJS.WritableStream {
   getHeader(name: string): unknown;
   setHeader(name: string, value: string | string[]): unknown;
   writeHead(status: number, headers?: string[]): unknown;
-  destroy(error?: Error): unknown;
   end(body?: unknown, encoding?: BufferEncoding | (() => void)): this;
 }
 
@@ -95,6 +98,7 @@ async function sendInTurns(response: NodeResponse, pieces: AsyncIterable<Uint8Ar
   response.once('close', stop);
   // Without a listener, a write after the host has ended the response would end the process.
   response.on('error', stop);
+  destroyWhenCut(pieces, response);
   try {
     for await (const piece of pieces) {
       for (const part of partsOf(piece)) {
@@ -106,10 +110,19 @@ async function sendInTurns(response: NodeResponse, pieces: AsyncIterable<Uint8Ar
     response.end();
     cutIfStalled(response);
   } catch (error) {
-    response.destroy(types.isNativeError(error) ? error : undefined);
+    destroy(response, error);
     // An emulation without a connection sends the response only after the handler has ended.
     response.statusCode = 500;
   }
+}
+
+/** Destroys what sends a list that is cut off. Its client may never take the piece that waits. */
+export function destroyWhenCut(pieces: AsyncIterable<Uint8Array>, sender: Destroyable): void {
+  if (isTaken(pieces)) pieces.cut.then(({ error }) => destroy(sender, error));
+}
+
+function destroy(sender: Destroyable, error: unknown): void {
+  sender.destroy(types.isNativeError(error) ? error : undefined);
 }
 
 function* partsOf(piece: Uint8Array): Generator<Uint8Array, undefined> {

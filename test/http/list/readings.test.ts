@@ -1,10 +1,18 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2';
+import type { Duplex } from 'node:stream';
 import { test } from 'node:test';
-import { PLANS, type ReplyMessage } from 'store-orders';
+import { type ListedOrders, type Order, PLANS, type ReplyMessage } from 'store-orders';
+import { nodeHandler } from 'store-orders/handler';
 import { createReadings } from '../../../dist/http/list/readings.js';
 import { fakeStore } from '../../support/fake-store.js';
 import { collectGarbage, MIB, mebibytes } from '../../support/memory.js';
-import { bearer, createShop, ORDERS } from '../support/shop.js';
+import { until } from '../../support/until.js';
+import { SERVERS, serve } from '../mounts/support/servers.js';
+import { get } from '../support/messages.js';
+import { open } from '../support/raw-socket.js';
+import { bearer, createShop, KEY, ORDERS } from '../support/shop.js';
 
 /** Creates a list of pieces. Nothing is written to them, so they take no memory. */
 function listOf(pieces: readonly Uint8Array[]) {
@@ -95,48 +103,78 @@ test('lists that have ended, that nobody has begun to take, or that were returne
   assert.equal(isCut, false);
 });
 
-/** Creates a service whose list has new pages for each request, and begins to take it. */
-function createGrowingShop(pagesOf: (version: number) => readonly string[], messages: ReplyMessage[] = []) {
+/** Creates a service whose list changes for each request. */
+function createGrowingShop(listOf: (version: number) => ListedOrders, messages: ReplyMessage[] = []) {
   let version = 0;
-  const list = () => ({
-    version: ++version,
-    async *[Symbol.asyncIterator]() {
-      yield* pagesOf(version);
-    },
-  });
   const { service } = createShop({
-    store: fakeStore({ list }),
+    store: fakeStore({ list: () => listOf(++version) }),
     authenticate: (apiKey) => ({ id: apiKey, plan: PLANS.business }),
     onReply: (message) => messages.push(message),
   });
-  return async (fields: readonly string[] = []) => {
-    const rawHeaders = [...bearer('ann-has-a-key'), ...fields];
-    const { body } = await service.respond({ method: 'GET', url: ORDERS, rawHeaders });
-    assert.ok(typeof body === 'object' && Symbol.asyncIterator in body);
-    const iterator = body[Symbol.asyncIterator]();
-    await iterator.next();
-    return iterator;
-  };
+  return service;
 }
 
-test('versions to which orders were appended keep their equal pieces once, also for an array without a version', async () => {
-  const pages = Array.from({ length: 8 }, (_, index) => `{"id":${index}}`.padEnd(MIB));
-  const begin = createGrowingShop((version) => [...pages, `{"id":${100 + version}}`]);
-  collectGarbage();
-  const baseBytes = process.memoryUsage().arrayBuffers;
-  const held = [];
-  for (let request = 0; request < 16; request++) held.push(await begin());
-  collectGarbage();
-  collectGarbage();
-  const bytes = process.memoryUsage().arrayBuffers - baseBytes;
-  assert.ok(bytes < 12 * MIB, mebibytes(bytes));
-  assert.equal(held.length, 16);
+const versionedPages = (version: number, pages: readonly string[]) => ({
+  version,
+  async *[Symbol.asyncIterator]() {
+    yield* pages;
+  },
 });
+
+/** Begins to take a list. */
+async function beginList(service: ReturnType<typeof createGrowingShop>, fields: readonly string[] = []) {
+  const rawHeaders = [...bearer('ann-has-a-key'), ...fields];
+  const { body } = await service.respond({ method: 'GET', url: ORDERS, rawHeaders });
+  assert.ok(typeof body === 'object' && Symbol.asyncIterator in body);
+  const iterator = body[Symbol.asyncIterator]();
+  await iterator.next();
+  return iterator;
+}
+
+const PAGES = Array.from({ length: 8 }, (_, index) => `{"id":${index}}`.padEnd(MIB));
+const ROWS: readonly Order[] = Array.from({ length: 2_048 }, (_, id) => ({
+  id: BigInt(id),
+  shipDate: 'x'.repeat(2_048),
+}));
+/** With its separator, the eighth part of the least size of a piece. */
+const EIGHTHS = Array.from({ length: 64 }, (_, index) => `{"id":${index}}`.padEnd(65_535));
+
+const KEPT: Readonly<Record<string, (version: number) => ListedOrders>> = {
+  'pages to which one is appended': (version) => versionedPages(version, [...PAGES, `{"id":${100 + version}}`]),
+  'arrays without a version, which are equal': () => [...ROWS],
+  'pages of which an early one grows by a digit': (version) =>
+    versionedPages(version, EIGHTHS.with(1, '{"id":1}'.padEnd(65_534 + (version % 2)))),
+};
+
+for (const [kind, listOf] of Object.entries(KEPT)) {
+  test(`16 lists that one client is sent keep their equal pieces once: ${kind}`, async () => {
+    const service = createGrowingShop(listOf);
+    collectGarbage();
+    const baseBytes = process.memoryUsage().arrayBuffers;
+    const held = [];
+    for (let request = 0; request < 16; request++) held.push(await beginList(service));
+    collectGarbage();
+    collectGarbage();
+    const bytes = process.memoryUsage().arrayBuffers - baseBytes;
+    assert.ok(bytes < 20 * MIB, mebibytes(bytes));
+    assert.equal(held.length, 16);
+  });
+}
+
+test('lists of one piece count too', async () => {
+  const messages: ReplyMessage[] = [];
+  const pages = (version: number) => EIGHTHS.slice(0, 6).with(0, `{"id":${version}}`.padEnd(65_000));
+  const service = createGrowingShop((version) => versionedPages(version, pages(version)), messages);
+  for (let version = 0; version < 180; version++) await beginList(service);
+  assert.ok(messages.some(({ isCutOff }) => isCutOff));
+});
+
+const longPages = (version: number) => versionedPages(version, [`{"id":${version}}`.padEnd(12 * MIB)]);
 
 test('a list that was cut off is published again, with the error, the bytes that were taken, and the same id', async () => {
   const messages: ReplyMessage[] = [];
-  const begin = createGrowingShop((version) => [`{"id":${version}}`.padEnd(12 * MIB)], messages);
-  for (let request = 0; request < 7; request++) await begin();
+  const service = createGrowingShop(longPages, messages);
+  for (let request = 0; request < 7; request++) await beginList(service);
   await new Promise(setImmediate);
   assert.equal(messages.length, 8);
   const [first, cut] = [messages[0], messages[7]];
@@ -146,3 +184,43 @@ test('a list that was cut off is published again, with the error, the bytes that
     [first?.requestId, 200, 'ann-has-a-key', 12 * MIB + 1, true, undefined, undefined],
   );
 });
+
+for (const [name, createServer] of Object.entries({
+  nodeHandler: SERVERS.nodeHandler,
+  koaMiddleware: SERVERS.koaMiddleware,
+  fastifyPlugin: SERVERS.fastifyPlugin,
+  'nodeHandler over HTTP/2': (service: ReturnType<typeof createGrowingShop>) => createHttp2Server(nodeHandler(service)),
+})) {
+  test(`a list that is cut off ends with fewer bytes than its length, although its client takes nothing (${name})`, async (t) => {
+    const server = await createServer(createGrowingShop(longPages));
+    const responses: { readonly destroyed: boolean }[] = [];
+    const isHttp2 = name.endsWith('HTTP/2');
+    server.on(isHttp2 ? 'stream' : 'connection', (response) => responses.push(response));
+    const port = await serve(t, server);
+    const ask = () => {
+      if (!isHttp2) return open(port, get());
+      const session = connectHttp2(`http://127.0.0.1:${port}`);
+      t.after(() => session.destroy());
+      return session.request({ ':path': ORDERS, authorization: KEY[1] });
+    };
+    const clients: Duplex[] = [];
+    for (let request = 0; request < 7; request++) {
+      const client = ask();
+      t.after(() => client.destroy());
+      client.on('error', () => {});
+      await once(client, 'readable');
+      clients.push(client);
+    }
+    await until(() => responses[0]?.destroyed === true);
+    assert.deepEqual(
+      responses.map(({ destroyed }) => destroyed),
+      [true, ...Array(6).fill(false)],
+    );
+    let bytes = 0;
+    clients[0]?.on('data', (part: Buffer) => {
+      bytes += part.length;
+    });
+    await until(() => clients[0]?.readableEnded === true || clients[0]?.closed === true);
+    assert.ok(bytes < 12 * MIB, `${bytes}`);
+  });
+}

@@ -161,3 +161,12 @@ test('an unread log does not prevent the server from exiting', { timeout: 60_000
   }
   assert.equal(await server.stop('SIGTERM'), 0);
 });
+
+test('the second line of a request whose list was cut off has its error, its bytes and `isCutOff`', () => {
+  const stream = slowStream();
+  const log = createLog(stream, false);
+  log.request({ requestId: 'a', status: 200, plan: 'free', error: 'cut off', bytes: 7, isCutOff: true, durationMs: 1 });
+  log.flush();
+  const [{ event, error, bytes, isCutOff }] = stream.lines();
+  assert.deepEqual([event, error, bytes, isCutOff], ['request', 'cut off', 7, true]);
+});

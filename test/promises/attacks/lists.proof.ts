@@ -111,7 +111,7 @@ for (const [kind, cuts] of [
     // Reads a list, as slowly as it is allowed to.
     const slow = ask(port, 'customer').pause();
     const sockets: Socket[] = [];
-    for (let request = 0; request < 30; request++) {
+    for (let request = 0; request < 150; request++) {
       const socket = ask(port, 'attacker');
       await once(socket, 'readable');
       sockets.push(socket);
