@@ -85,7 +85,8 @@ for (const { requests, keys } of [
       beside.cancels.push(cancels);
       beside.lists.push(lists);
     }
-    for (const list of await Promise.all(attacking)) assert.equal(list, WHOLE);
+    // Those that have waited for their turn for 5 s get a 503.
+    for (const list of await Promise.all(attacking)) assert.match(list, /^(?:long, ends with \]|\d+, ends with \})$/);
     for (const socket of crowd) socket.destroy();
     assert.equal(await read(ask(port, 'customer')), WHOLE);
     const { most } = await report();
