@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
-import { existsSync, statSync } from 'node:fs';
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { createDatabase } from '../../databases/postgres/support/database.js';
 import { programIn, startServer } from '../../program/support/program.js';
 import { MIB, mebibytes } from '../../support/memory.js';
@@ -14,65 +18,93 @@ import { ORDERS, runCrowd, type Served } from './support/crowd.js';
 /** Set this variable to 600 for the whole soak. */
 const SECONDS = Number(process.env['STORE_ORDERS_SOAK_SECONDS'] ?? 10);
 
-/** What more than at the base is taken for noise. A heap grows until it is collected. */
-const NOISE = { rss: 64 * MIB, timers: 2, files: 2, backends: 0 };
-/** How many files a server opens for its first long lists, and keeps. */
+/** What more than at the base is taken for noise. Resident memory includes what the allocators keep. */
+const NOISE = { heap: 8 * MIB, rss: 64 * MIB, timers: 2, files: 2, backends: 0 };
+/** How many files a process opens for its first long lists, and keeps. */
 const FIRST_FILES = 12;
 
 interface Measured {
+  /** What its objects and buffers take after a collection of garbage. */
+  readonly heap: number;
   readonly rss: number;
   readonly timers: number;
   readonly files: number;
   readonly backends: number;
 }
 
+type Soaked = Parameters<typeof runCrowd>[0] & { measure(): Promise<Measured> };
+
 /**
- * Runs a crowd of customers twice, for a quarter of the time and for the whole. What the server holds
- * after the second must be what it held after the first.
+ * Runs a crowd of customers twice, for a quarter of the time and for the whole. What the processes
+ * hold after the second must be what they held after the first.
  */
-async function soak(t: TestContext, env: Record<string, string>, backends: () => Promise<number>) {
-  const { cwd, json, output } = programIn({ env, cwd: temporaryDirectory() });
-  const lines = Array.from({ length: ORDERS }, (_, index) => `{"id":${index + 1},"petId":7,"quantity":1}\n`);
-  await output('orders import -', lines.join(''));
-  const server = await startServer(t, { cwd, env }, '--log', 'events', '--metrics-port', '0');
-  const createKey = async (plan: string) => Object(await json(`keys create --plan ${plan}`));
-  const changeKey = async (how: string, id: string) => Object(await json(`keys ${how} ${id}`)).key;
-  const url = new URL(server.url);
-
-  async function measure(): Promise<Measured> {
-    const page = await server.metrics();
-    const figure = (name: string) => Number(new RegExp(`^${name} (.+)$`, 'm').exec(page)?.[1] ?? 0);
-    return {
-      rss: figure('process_resident_memory_bytes'),
-      timers: figure('nodejs_active_resources\\{type="Timeout"\\}'),
-      files: figure('process_open_fds'),
-      backends: await backends(),
-    };
-  }
-
+async function soak(t: TestContext, { measure, ...crowd }: Soaked, processes = 1): Promise<void> {
   /** Resolves to the first figures that are not above the base, or to the last ones. */
-  async function settled(base: Measured): Promise<Measured> {
+  async function settled(base: Measured, names: readonly (keyof Measured)[]): Promise<Measured> {
     let last = await measure();
-    const isSettled = () =>
-      (['timers', 'files', 'backends'] as const).every((name) => last[name] <= base[name] + NOISE[name]);
     await until(async () => {
+      await sleep(250);
       last = await measure();
-      return isSettled();
+      return names.every((name) => last[name] <= base[name] + NOISE[name] * processes);
     }).catch(() => {});
     return last;
   }
 
   const idle = await measure();
-  const quarter = await runCrowd({ url, createKey, changeKey }, SECONDS / 4);
-  const base = await settled({ ...idle, files: idle.files + FIRST_FILES });
-  const whole = await runCrowd({ url, createKey, changeKey }, SECONDS);
-  const end = await settled(base);
+  const quarter = await runCrowd(crowd, SECONDS / 4);
+  const base = await settled({ ...idle, files: idle.files + FIRST_FILES * processes }, ['timers', 'files', 'backends']);
+  const whole = await runCrowd(crowd, SECONDS);
+  const end = await settled(base, ['heap', 'timers', 'files', 'backends']);
   t.diagnostic(JSON.stringify({ idle, base, end, whole }));
-  t.diagnostic(`resident: ${[idle, base, end].map(({ rss }) => mebibytes(rss)).join(' → ')}`);
-  for (const name of ['timers', 'files', 'backends', 'rss'] as const)
-    assert.ok(end[name] <= base[name] + NOISE[name], `${name}: ${base[name]} → ${end[name]}`);
+  for (const name of ['heap', 'rss'] as const)
+    t.diagnostic(`${name}: ${[idle, base, end].map((measured) => mebibytes(measured[name])).join(' → ')}`);
+  for (const name of ['timers', 'files', 'backends', 'heap', 'rss'] as const)
+    assert.ok(end[name] <= base[name] + NOISE[name] * processes, `${name}: ${base[name]} → ${end[name]}`);
   assert.deepEqual(unexpected(quarter), []);
   assert.deepEqual(unexpected(whole), []);
+}
+
+/** Soaks a server, which has a process for each worker, and one more if it has several. */
+async function soakServer(
+  t: TestContext,
+  env: Record<string, string>,
+  backends: () => Promise<number>,
+  ...options: string[]
+) {
+  const { cwd, json, output } = programIn({ env, cwd: temporaryDirectory() });
+  const lines = Array.from({ length: ORDERS }, (_, index) => `{"id":${index + 1},"petId":7,"quantity":1}\n`);
+  await output('orders import -', lines.join(''));
+  const collecting = { NODE_OPTIONS: `--import=${new URL('support/collect-on-signal.mjs', import.meta.url)}` };
+  const server = await startServer(
+    t,
+    { cwd, env: { ...env, ...collecting } },
+    ...['--log', 'events', '--metrics-port', '0', ...options],
+  );
+  const children = readFileSync(`/proc/${server.child.pid}/task/${server.child.pid}/children`, 'latin1');
+  const pids = [Number(server.child.pid), ...(children.match(/\d+/g) ?? []).map(Number)];
+  let newest = ORDERS;
+  await soak(
+    t,
+    {
+      url: new URL(server.url),
+      createKey: async (plan) => Object(await json(`keys create --plan ${plan}`)),
+      changeKey: async (how, id) => Object(await json(`keys ${how} ${id}`)).key,
+      addOrder: () => output('orders import -', `{"id":${++newest}}`),
+      async measure() {
+        for (const pid of pids) process.kill(pid, 'SIGUSR2');
+        const page = await server.metrics();
+        const figure = (name: string) => Number(new RegExp(`^${name} (.+)$`, 'm').exec(page)?.[1] ?? assert.fail(name));
+        return {
+          heap: figure('nodejs_heap_size_used_bytes') + figure('nodejs_external_memory_bytes'),
+          rss: figure('process_resident_memory_bytes'),
+          timers: figure('nodejs_active_resources\\{type="Timeout"\\}'),
+          files: figure('process_open_fds'),
+          backends: await backends(),
+        };
+      },
+    },
+    pids.length,
+  );
   assert.deepEqual(
     server.events().filter((event) => event !== 'listening'),
     [],
@@ -81,21 +113,21 @@ async function soak(t: TestContext, env: Record<string, string>, backends: () =>
 }
 
 const EXPECTED =
-  /^(?:list (?:200|304|429)|cancel (?:204|409)|refused (?:200|429)|new key 200 200 401 401|slow list read|hang-up cut)$/;
+  /^(?:list (?:200|304|429)|cancel (?:204|404|409)|order added|refused (?:200|429)|new key 200 200 401 401|slow list read|hang-up cut)$/;
 
 function unexpected(served: Served): string[] {
   return Object.keys(served).filter((what) => !EXPECTED.test(what));
 }
 
 test('after a soak by a crowd of valid keys, a server on a file holds what it held before', async (t) => {
-  const { cwd } = await soak(t, {}, async () => 0);
+  const { cwd } = await soakServer(t, {}, async () => 0);
   const log = join(cwd, 'store-orders.db-wal');
   const bytes = existsSync(log) ? statSync(log).size : 0;
   t.diagnostic(`write-ahead log: ${mebibytes(bytes)}`);
   assert.ok(bytes <= 8 * MIB, mebibytes(bytes));
 });
 
-test('after a soak by a crowd of valid keys, a server over PostgreSQL and Redis holds what it held before', {
+test('after a soak by a crowd of valid keys, two workers over PostgreSQL and Redis hold what they held before', {
   skip: missingEngine || skipRedis,
 }, async (t) => {
   const engine = await startEngine();
@@ -106,8 +138,28 @@ test('after a soak by a crowd of valid keys, a server over PostgreSQL and Redis 
   t.after(() => counter.disconnect());
   const env = { DATABASE_URL: await createDatabase(engine), REDIS_URL: `redis://127.0.0.1:${redis.port}` };
   const open = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'store-orders'";
-  const { keys } = await soak(t, env, async () => Number((await pool.query(open)).rows[0].count));
+  const backends = async () => Number((await pool.query(open)).rows[0].count);
+  const { keys } = await soakServer(t, env, backends, '--workers', '2');
   const records = await counter.dbsize();
   t.diagnostic(`${records} records in Redis, of ${keys} keys`);
   assert.ok(records <= keys + 10, `${records} records`);
+});
+
+test('after a soak by a crowd of keys, a host whose lists have no version holds what it held before', async (t) => {
+  const host = fileURLToPath(new URL('support/list-host.ts', import.meta.url));
+  const child = fork(host, ['without a version', `${ORDERS}`], { execArgv: ['--import', 'tsx'] });
+  t.after(() => child.kill());
+  const [{ port }] = await once(child, 'message');
+  let keys = 0;
+  await soak(t, {
+    url: new URL(`http://127.0.0.1:${port}/v1`),
+    createKey: async () => ({ id: '', key: `key-${++keys}` }),
+    addOrder: async () => child.send('add'),
+    async measure() {
+      child.send('report');
+      const [{ heapUsed, external, rss, timers }] = await once(child, 'message');
+      const files = readdirSync(`/proc/${child.pid}/fd`).length;
+      return { heap: heapUsed + external, rss, timers, files, backends: 0 };
+    },
+  });
 });

@@ -13,16 +13,19 @@ interface Crowd {
   readonly url: URL;
   /** Creates a key with a plan. */
   readonly createKey: (plan: string) => Promise<{ readonly key: string; readonly id: string }>;
-  /** Replaces a key, or revokes it. */
-  readonly changeKey: (how: 'rotate' | 'revoke', id: string) => Promise<string>;
+  /** Replaces a key, or revokes it. Without it, no customer does. */
+  readonly changeKey?: (how: 'rotate' | 'revoke', id: string) => Promise<string>;
+  /** Adds an order to those that are listed. */
+  readonly addOrder: () => Promise<unknown>;
 }
 
 /**
  * Lets customers with valid keys use a server in every way for some seconds: lists and conditional
  * lists, cancels, lists that are read slowly, keys over their quota and banned, connections that are
- * cut at any moment, and keys that are replaced and revoked while they are used.
+ * cut at any moment, and keys that are replaced and revoked while they are used. Meanwhile, an order
+ * is added about each second.
  */
-export async function runCrowd({ url, createKey, changeKey }: Crowd, seconds: number): Promise<Served> {
+export async function runCrowd({ url, createKey, changeKey, addOrder }: Crowd, seconds: number): Promise<Served> {
   const endMs = performance.now() + seconds * 1_000;
   const served: Served = {};
   const agent = new Agent({ keepAlive: true });
@@ -82,8 +85,9 @@ export async function runCrowd({ url, createKey, changeKey }: Crowd, seconds: nu
     });
   }
 
-  function replaceKeys(): Promise<void> {
-    return repeat('new key', 1_000, async () => {
+  async function replaceKeys(): Promise<void> {
+    if (changeKey === undefined) return;
+    await repeat('new key', 1_000, async () => {
       const { key, id } = await createKey('pro');
       const first = await ask(key);
       const replaced = await changeKey('rotate', id);
@@ -110,6 +114,10 @@ export async function runCrowd({ url, createKey, changeKey }: Crowd, seconds: nu
     repeat('cancel', 100, async () => {
       const { statusCode } = await ask(cancelling, 'DELETE', `/${1 + Math.floor(Math.random() * ORDERS)}`);
       return statusCode;
+    }),
+    repeat('order', 1_000, async () => {
+      await addOrder();
+      return 'added';
     }),
     repeat('refused', 20, async () => (await ask(refused)).statusCode),
   ]);

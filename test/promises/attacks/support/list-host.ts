@@ -72,9 +72,11 @@ const server = createServer((request, response) =>
   requests.run({ key: String(request.headers.authorization) }, () => handle(request, response)),
 );
 const port = await listenOnFreePort(server);
-process.on('message', () => {
+process.on('message', (message) => {
+  if (message === 'add') return rows.push({ id: BigInt(rows.length) });
   collectGarbage();
   collectGarbage();
-  process.send?.({ served, cut, most, arrayBuffers: process.memoryUsage().arrayBuffers });
+  const timers = process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+  return process.send?.({ served, cut, most, timers, ...process.memoryUsage() });
 });
 process.send?.({ port });
