@@ -15,6 +15,9 @@ import { until } from '../../support/until.js';
 import { writeNextVersion } from '../support/next-version.js';
 import { programIn, startServer } from '../support/program.js';
 
+/** More than an address may send without a key in a minute. */
+const PROBES = 1_000;
+
 describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
   const engine = await startEngine();
 
@@ -134,6 +137,31 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
       await admin.query(`ALTER TABLE moved RENAME TO ${table}`);
     }
     await admin.end();
+  });
+
+  test('a burst of probes without a key takes few transactions, also over the limit of its address', async (t) => {
+    const { url, request } = await serve(t);
+    const admin = await connect(engine.url);
+    t.after(() => admin.end());
+    const database = /\/(\w+)\?/.exec(url)?.[1];
+    const count = async (sql: string) => Number((await admin.query(sql, [database])).rows[0].count);
+    /** A server process counts its transactions in the statistics when it ends, if not before. */
+    async function transactions(): Promise<number> {
+      const processes = 'FROM pg_stat_activity WHERE datname = $1';
+      await admin.query(`SELECT pg_terminate_backend(pid) ${processes}`, [database]);
+      await until(async () => (await count(`SELECT count(*) ${processes}`)) === 0);
+      return count('SELECT xact_commit + xact_rollback AS count FROM pg_stat_database WHERE datname = $1');
+    }
+    const before = await transactions();
+    await until(async () => (await request('/readyz')).status === 200);
+    const startMs = performance.now();
+    const statuses: number[] = [];
+    while (statuses.length < PROBES) statuses.push((await request('/readyz', 'GET', '')).status);
+    const tenths = Math.ceil((performance.now() - startMs) / 100);
+    const taken = (await transactions()) - before;
+    t.diagnostic(`${taken} transactions for ${PROBES} probes in ${tenths} tenths of a second`);
+    assert.deepEqual(statuses, Array(PROBES).fill(200));
+    assert.ok(taken <= 2 * tenths + 10, `${taken} transactions in ${tenths} tenths of a second`);
   });
 
   test('a server whose database is read-only is not ready, until the standby is promoted', async (t) => {

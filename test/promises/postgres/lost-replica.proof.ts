@@ -11,6 +11,7 @@ import { until } from '../../support/until.js';
 import { missingPooler, startPooler } from './support/pooler.js';
 
 const CANCELS = 30;
+const SECONDS = 12;
 const LATE = /has not replied within 6 s|has not ended 4 earlier statements|has held a lock for more than/;
 
 const WAYS = {
@@ -92,6 +93,41 @@ for (const [way, { skip, urlOf }] of Object.entries(WAYS)) {
       assert.equal(await orders.cancel(BigInt(CANCELS)), 'cancelled');
       await until(async () => (await count()).waiting === 0);
       assert.equal((await orders.get(0n))?.status, 'cancelled');
+    });
+
+    test('while a free key sends a server a cancel each second, lists and keys go on; with the replica cancels do too', async (t) => {
+      const { url, setReplica, count } = await start(t);
+      const { orders, keys } = await open(t, url);
+      await orders.put(Array.from({ length: SECONDS + 1 }, (_, id) => ({ id })));
+      const created = Array.from({ length: SECONDS + 1 }, () => keys.create({ name: 'free' }));
+      const [free = '', ...others] = (await Promise.all(created)).map(({ key }) => key);
+      const server = await startServer(t, { env: { DATABASE_URL: url } }, '--redis-url', 'redis://127.0.0.1:1');
+      const cancel = async (id: number) => {
+        const headers = { authorization: `Bearer ${free}` };
+        const response = await fetch(`${server.url}/store/orders/${id}`, { method: 'DELETE', headers });
+        return [response.status, response.headers.has('retry-after')];
+      };
+      await setReplica('absent');
+      const cancels: ReturnType<typeof cancel>[] = [];
+      const lists: number[] = [];
+      let most = { all: 0, waiting: 0 };
+      // The process has not seen any of these keys before.
+      for (const [id, key] of others.entries()) {
+        cancels.push(cancel(id));
+        await new Promise((resolve) => setTimeout(resolve, 1_000));
+        lists.push((await server.get(key)).status);
+        const now = await count();
+        most = { all: Math.max(most.all, now.all), waiting: Math.max(most.waiting, now.waiting) };
+      }
+      t.diagnostic(`${most.waiting} of at most ${most.all} server processes waited for the replica`);
+      assert.deepEqual(lists, Array(SECONDS).fill(200));
+      assert.deepEqual(await Promise.all(cancels), Array(SECONDS).fill([503, true]));
+      assert.equal(most.waiting, 4);
+      // One of the processes serves the storage of this test.
+      assert.ok(most.all <= 12 + 1, `${most.all}`);
+      await setReplica('');
+      await until(async () => (await count()).waiting === 0);
+      assert.deepEqual(await cancel(SECONDS), [204, false]);
     });
 
     test('does not delay SIGTERM', async (t) => {
