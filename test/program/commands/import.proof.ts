@@ -193,6 +193,30 @@ describe('imports into SQLite', () => {
     assert.equal(counts.failed, 0);
   });
 
+  test('while a server cancels, a million orders are imported, and each cancel is carried out', async (t) => {
+    const { server, client, cancel } = await serving(t, SOME);
+    const { cwd } = server;
+    await pipeline(lines(MANY), createWriteStream(join(cwd, 'many.ndjson')));
+    let isOver = false;
+    const imported = programIn({ cwd })
+      .output('orders import many.ndjson')
+      .finally(() => {
+        isOver = true;
+      });
+    const statuses: Record<number, number> = {};
+    let longestMs = 0;
+    while (!isOver) {
+      const { status, tookMs } = await cancel();
+      statuses[status] = (statuses[status] ?? 0) + 1;
+      longestMs = Math.max(longestMs, tookMs);
+      await sleep(10);
+    }
+    await imported;
+    client.close();
+    t.diagnostic(`${JSON.stringify(statuses)} beside the import; the longest took ${Math.round(longestMs)} ms`);
+    assert.deepEqual(Object.keys(statuses), ['204']);
+  });
+
   test('if the last fsync fails, the import reports that its outcome is unknown', { skip: cannotTrace() }, async () => {
     const { cwd, output } = programIn();
     await output('orders import -', '{"id":1}');
