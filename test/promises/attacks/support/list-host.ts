@@ -60,10 +60,10 @@ const service = createOrderService({
   store: { list: noteList, cancel: () => 'not_found' },
   limiter: createMemoryLimiter(),
   authenticate: (apiKey) => ({ id: apiKey, plan: PLANS.business }),
-  onReply: ({ keyId = '', error }) => {
+  onReply: ({ keyId = '', status, isCutOff }) => {
     making.delete(requests.getStore() ?? {});
-    if (error === undefined) served.push(keyId);
-    else cut++;
+    if (isCutOff) cut++;
+    else if (status !== 503) served.push(keyId);
   },
 });
 
