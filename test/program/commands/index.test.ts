@@ -120,8 +120,14 @@ const MISUSES: readonly (readonly [args: string | readonly string[], says: strin
   }),
 ];
 
-test('if the arguments are wrong, the program prints one sentence, exits 2 and creates no database', async (t) => {
+function inNewDirectory(t: TestContext): void {
+  const before = process.cwd();
+  t.after(() => process.chdir(before));
   process.chdir(temporaryDirectory());
+}
+
+test('if the arguments are wrong, the program prints one sentence, exits 2 and creates no database', async (t) => {
+  inNewDirectory(t);
   for (const [args, says] of MISUSES) {
     assert.deepEqual(await run(t, args), { code: 2, stdout: '', stderr: `store-orders: ${says}\n` });
   }
@@ -135,7 +141,7 @@ test('if the arguments are wrong, the program prints one sentence, exits 2 and c
 });
 
 test('a command that cannot use the database that --db names prints a message and creates nothing', async (t) => {
-  process.chdir(temporaryDirectory());
+  inNewDirectory(t);
   for (const command of [
     ...['orders list', 'orders show 1', 'orders ship 1', 'keys list', 'keys revoke key_a', 'quota show key_a'],
     ...['quota list', 'ban lift key_a', 'db check', 'db backup copy.db'],
