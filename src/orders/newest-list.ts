@@ -11,7 +11,7 @@ export interface ListSource {
   /** Resolves to a value that changes with each committed change of the list, by any process. */
   readRevision(): Promise<bigint | number | string>;
   /** Returns the pages of one snapshot, which is taken when the first page is requested. */
-  readPages(): AsyncIterable<string | Uint8Array>;
+  readPages(): AsyncGenerator<string | Uint8Array>;
   /** Reports whether an error of `readRevision` means that nothing can have changed meanwhile. */
   isUnchangeable?(error: unknown): boolean;
 }
@@ -35,7 +35,7 @@ export function createNewestList({ readRevision, readPages, isUnchangeable = () 
     const isCurrent = () => changes === changesBefore;
     try {
       const version = `${listId} ${await readRevision()}`;
-      const pages = { version, [Symbol.asyncIterator]: () => readPages()[Symbol.asyncIterator]() };
+      const pages = { version, [Symbol.asyncIterator]: readPages };
       if (isCurrent()) newest = { pages, checkedMs };
       return pages;
     } catch (error) {

@@ -74,14 +74,10 @@ function checkId(id: unknown, previous: unknown): void {
  */
 export async function serializePages(pages: Pages, recent: readonly Uint8Array[]): Promise<SerializedList> {
   const hash = createHash('sha256');
-  async function* hashPieces(): AsyncGenerator<Uint8Array> {
-    for await (const piece of joinPages(pages)) {
-      hash.update(piece);
-      yield piece;
-      await setImmediate();
-    }
-  }
-  const whole = await collect(hashPieces(), recent);
+  const whole = await collect(joinPages(pages), recent, (part) => {
+    hash.update(part);
+    return setImmediate();
+  });
   // Text is sent as latin1, which is the same bytes only for ASCII.
   const isText = !isPieces(whole) && isAscii(whole);
   return { body: isText ? Buffer.from(whole).toString('latin1') : whole, digest: endDigest(hash) };
@@ -99,52 +95,48 @@ export async function* joinPages(pages: Pages): AsyncGenerator<Uint8Array, undef
 }
 
 /**
- * Collects bytes into a body of few large pieces, or into one buffer if there are at most 64 KB. The
- * number of parts in a piece depends only on the first part, so a part that grows does not shift those
- * that follow. A piece that equals the piece at its place in `recent` is replaced by that, so that both
- * lists keep it once.
+ * Collects bytes into a body of few large pieces, or into one buffer if there are at most 64 KB. Waits
+ * for `note` before it adds a part. The number of parts in a piece depends only on the first part, so a
+ * part that grows does not shift those that follow. A piece that equals the piece at its place in
+ * `recent` is replaced by that, so that both lists keep it once.
  */
 export async function collect(
   bytes: AsyncIterable<Uint8Array>,
   recent: readonly Uint8Array[] = [],
+  note: (part: Uint8Array) => Promise<void> | void = () => {},
 ): Promise<Uint8Array | SharedPieces> {
   const pieces: Uint8Array[] = [];
   let parts: Uint8Array[] = [];
   let most = 0;
   let partsLength = 0;
-  let length = 0;
-
-  function endPiece(): Uint8Array {
-    const [first = new Uint8Array()] = parts;
-    const piece = parts.length === 1 ? first : Buffer.concat(parts);
-    const earlier = recent[pieces.length];
-    parts = [];
-    partsLength = 0;
-    return earlier !== undefined && Buffer.compare(earlier, piece) === 0 ? earlier : piece;
-  }
-
   for await (const part of bytes) {
+    await note(part);
     if (most === 0) most = 2 ** Math.max(0, Math.ceil(Math.log2(MIN_PIECE_BYTES / part.length)));
     parts.push(part);
     partsLength += part.length;
-    length += part.length;
-    if (parts.length >= most || partsLength >= MAX_PIECE_BYTES) pieces.push(endPiece());
+    if (parts.length < most && partsLength < MAX_PIECE_BYTES) continue;
+    pieces.push(joinParts(parts, recent[pieces.length]));
+    parts = [];
+    partsLength = 0;
   }
-  const last = endPiece();
-  if (pieces.length === 0 && length <= MAX_TEXT_BYTES) return last;
+  const last = joinParts(parts, recent[pieces.length]);
+  if (pieces.length === 0 && last.length <= MAX_TEXT_BYTES) return last;
   if (last.length > 0) pieces.push(last);
-  return sharedPieces(length, pieces);
-}
-
-/** Not part of `collect`, because a closure there would keep the pieces of the recent list. */
-function sharedPieces(length: number, pieces: readonly Uint8Array[]): SharedPieces {
   return {
-    length,
+    length: pieces.reduce((length, piece) => length + piece.length, 0),
     pieces,
+    // Uses nothing but the pieces, because it would keep what it uses, such as the recent list.
     async *[Symbol.asyncIterator]() {
       yield* pieces;
     },
   };
+}
+
+/** Joins the parts of a piece, unless it equals an `earlier` one. */
+function joinParts(parts: readonly Uint8Array[], earlier: Uint8Array | undefined): Uint8Array {
+  const [first = new Uint8Array()] = parts;
+  const piece = parts.length > 1 ? Buffer.concat(parts) : first;
+  return earlier !== undefined && Buffer.compare(earlier, piece) === 0 ? earlier : piece;
 }
 
 /** Returns 132 bits of SHA-256 as text. */

@@ -69,7 +69,7 @@ export interface ListReader {
  */
 export function createListReader({ database, openAnother }: OpenFile): ListReader {
   const selectRevision = prepare(database, SELECT_REVISION);
-  const unused: PageReader[] = [];
+  const unused: ReturnType<typeof preparePages>[] = [];
   return {
     revision: () => Number(selectRevision.get()?.['revision']),
 
@@ -84,9 +84,7 @@ export function createListReader({ database, openAnother }: OpenFile): ListReade
   };
 }
 
-type PageReader = () => Generator<Uint8Array, undefined>;
-
-function preparePages(database: SqliteDatabase): PageReader {
+function preparePages(database: SqliteDatabase) {
   const select = prepare(database, SERIALIZED_PAGE);
   const encoder = new TextEncoder();
   return () =>
