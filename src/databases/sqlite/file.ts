@@ -1,9 +1,10 @@
+import type { Remote } from './calls.js';
 import { createPrivately, loadDriver, withDatabase } from './driver.js';
 import { prepareFile } from './durability.js';
 import { failureOf } from './failure.js';
 import { identityOf } from './identity.js';
 import type { Schemas } from './migration.js';
-import { FileWorker, type Remote, type StartThread } from './remote.js';
+import { FileWorker, type StartThread } from './remote.js';
 import type { FilePart } from './worker.js';
 
 /**

@@ -2,20 +2,9 @@ import { once } from 'node:events';
 import type { MessagePort, Worker, WorkerOptions } from 'node:worker_threads';
 import { ifBundled } from '../../bundled.js';
 import { messageOf } from '../../message-of.js';
+import { createRemote, type Remote } from './calls.js';
 import { failureOf, lateError, SqliteFileError } from './failure.js';
 import { type FileWorkerData, operationOf, type WorkerAnswer, type WorkerCall } from './worker.js';
-
-/**
- * The objects that a worker runs, as other threads call them. If a method returns a generator, each
- * item is generated when it is requested.
- */
-export type Remote<Parts> = {
-  readonly [Part in keyof Parts]: {
-    readonly [Method in keyof Parts[Part]]: Parts[Part][Method] extends (...parameters: infer Taken) => infer Result
-      ? (...parameters: Taken) => Promise<Result extends Generator<infer Item> ? AsyncGenerator<Item> : Awaited<Result>>
-      : never;
-  };
-};
 
 /** Starts a thread whose module calls `runParts`. */
 export type StartThread = (options: WorkerOptions) => Worker;
@@ -55,7 +44,7 @@ export class FileWorker<Parts> {
   readonly #startThread: StartThread;
   readonly #data: FileWorkerData;
   readonly #waiting = new Map<number, WaitingCall>();
-  #unsent: WorkerCall[] = [];
+  #unsent: WorkerCall<Parts>[] = [];
   #lastId = 0;
   #worker: Worker | undefined;
   #state: keyof typeof CLOSE_MS = 'starting';
@@ -95,11 +84,7 @@ export class FileWorker<Parts> {
   /** Returns the objects in the worker, for calls that store this number of records. */
   callsFor(records: number): Remote<Parts> {
     const patienceMs = PATIENCE_MS + RECORD_MS * records;
-    return proxyOf((part) =>
-      proxyOf((method) => (...parameters: unknown[]) => {
-        return this.#ask(patienceMs, (id) => this.#send({ id, part, method, parameters }));
-      }),
-    );
+    return createRemote((call) => this.#ask(patienceMs, (id) => this.#send({ id, ...call })));
   }
 
   /** Ends the worker after the calls made so far. Rejects if it fails, as `late` if the disk does not respond. */
@@ -136,7 +121,7 @@ export class FileWorker<Parts> {
   }
 
   /** Sends the calls of one pass of the event loop in one message. */
-  #send(call: WorkerCall): void {
+  #send(call: WorkerCall<Parts>): void {
     if (this.#unsent.length === 0) setImmediate(() => this.#flush());
     this.#unsent.push(call);
   }
@@ -241,10 +226,4 @@ export class FileWorker<Parts> {
   #failure(reason: string): SqliteFileError {
     return failureOf(new Error(reason), this.#data.file, operationOf(this.#data));
   }
-}
-
-/** Creates an object whose properties `get` computes from their names. */
-function proxyOf<T extends object>(get: (name: string) => unknown): T {
-  const target: T = Object.create(null);
-  return new Proxy(target, { get: (_, name) => get(String(name)) });
 }

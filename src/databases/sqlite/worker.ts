@@ -1,5 +1,6 @@
 import { types } from 'node:util';
 import { MessageChannel, type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { type Call, invoke, type Methods } from './calls.js';
 import { prepare, type SqliteDatabase } from './database.js';
 import { loadDriver, openSqliteDatabase } from './driver.js';
 import { makeDurable, retryWhileBusy } from './durability.js';
@@ -18,13 +19,8 @@ export interface FileWorkerData {
   readonly isWriter: boolean;
 }
 
-/** A call of a method of one of the objects in the worker. Its answer has the same `id`. */
-export interface WorkerCall {
-  readonly id: number;
-  readonly part: string;
-  readonly method: string;
-  readonly parameters: readonly unknown[];
-}
+/** The answer to a call has the same `id`. */
+export type WorkerCall<Parts> = Call<Parts> & { readonly id: number };
 
 /**
  * If a call returns a generator, each message on the port `items` is the id of a call for one item. A
@@ -58,52 +54,32 @@ export function operationOf({ isWriter }: FileWorkerData): FileOperation {
 /**
  * Runs objects that read or write a database file, for the thread that has started this worker.
  * The file must be prepared already. The first call opens it. The methods of the objects take and
- * return plain data, or promises of it, or a generator of it.
+ * return plain data, or promises of it, or a generator of it. Bytes that they return or generate
+ * are moved, so their buffer must not be used for anything else.
  */
-export function runParts(createParts: (file: OpenFile) => object): void {
+export function runParts<Parts extends Methods<Parts>>(createParts: (file: OpenFile) => Parts): void {
   const data: FileWorkerData = workerData;
   const identities = new Map<string, string | undefined>([[data.file, data.identity]]);
-  const carryOut = createAnswering(data, identities);
-  let opened: { readonly database: SqliteDatabase; readonly parts: object } | undefined;
+  let opened: ReturnType<typeof open<Parts>> | undefined;
+  let answers: WorkerAnswer[] = [];
 
-  /** Opens the file if necessary. */
-  function usableParts(): object {
-    // Opening would create a missing file.
-    checkIdentities(identities);
-    opened ??= open(data, identities, createParts);
-    return opened.parts;
-  }
-
-  function receive(calls: readonly WorkerCall[]): void {
+  function receive(calls: readonly WorkerCall<Parts & FilePart>[]): void {
     try {
-      const parts = usableParts();
-      for (const { id, part, method, parameters } of calls) {
-        carryOut(id, () => Object(parts)[part][method](...parameters));
-      }
+      // Opening would create a missing file.
+      checkIdentities(identities);
+      opened ??= open(data, identities, createParts);
+      const { parts } = opened;
+      for (const call of calls) answer(call.id, () => invoke<Parts & FilePart>(parts, call));
     } catch (error) {
-      for (const { id } of calls) carryOut(id, () => Promise.reject(error));
+      for (const { id } of calls) answer(id, () => Promise.reject(error));
     }
   }
 
-  parentPort?.on('message', (message: readonly WorkerCall[] | 'close') => {
-    if (message !== 'close') return receive(message);
-    opened?.database.close();
-    // Ends this thread only. The ports of Deno have no `close`.
-    process.exit();
-  });
-  // Before the first message, with which the deadlines for the disk begin.
-  loadDriver();
-  reportRunning();
-}
-
-/** Tells the other thread that this one runs, so that no disk is to blame for a call that waits. */
-function reportRunning(): void {
-  parentPort?.postMessage([]);
-}
-
-/** Creates a function that carries out a call and sends its answer. */
-function createAnswering(data: FileWorkerData, identities: ReadonlyMap<string, string | undefined>) {
-  let answers: WorkerAnswer[] = [];
+  async function answer(id: number, run: () => unknown): Promise<void> {
+    const settled = await answerTo(id, run);
+    if (answers.length === 0) queueMicrotask(send);
+    answers.push(settled);
+  }
 
   /** Sends all answers of one commit in one message. */
   function send(): void {
@@ -115,8 +91,16 @@ function createAnswering(data: FileWorkerData, identities: ReadonlyMap<string, s
     } catch (error) {
       sent = sent.map(({ id }) => failed(id, error));
     }
-    const ports = sent.flatMap((answer) => ('items' in answer ? [answer.items] : []));
-    parentPort?.postMessage(sent, ports);
+    parentPort?.postMessage(sent, sent.flatMap(movedWith));
+  }
+
+  async function answerTo(id: number, run: () => unknown): Promise<WorkerAnswer> {
+    try {
+      const value = await run();
+      return types.isGeneratorObject(value) ? { id, items: openPort(value) } : { id, value };
+    } catch (error) {
+      return failed(id, error);
+    }
   }
 
   function failed(id: number, error: unknown): WorkerAnswer {
@@ -124,38 +108,43 @@ function createAnswering(data: FileWorkerData, identities: ReadonlyMap<string, s
     return { id, failure: { message, kind } };
   }
 
-  async function answerTo(id: number, call: () => unknown): Promise<WorkerAnswer> {
-    try {
-      const value = await call();
-      return types.isGeneratorObject(value) ? { id, items: openPort(value) } : { id, value };
-    } catch (error) {
-      return failed(id, error);
-    }
-  }
-
-  async function carryOut(id: number, call: () => unknown): Promise<void> {
-    const answer = await answerTo(id, call);
-    if (answers.length === 0) queueMicrotask(send);
-    answers.push(answer);
-  }
-
   function openPort(items: Generator): MessagePort {
     const { port1, port2 } = new MessageChannel();
-    port1.on('message', (id: number) => carryOut(id, () => items.next().value));
+    port1.on('message', (id: number) => answer(id, () => items.next().value));
     port1.on('close', () => items.return(undefined));
     port1.unref();
     return port2;
   }
 
-  return carryOut;
+  parentPort?.on('message', (message: readonly WorkerCall<Parts & FilePart>[] | 'close') => {
+    if (message !== 'close') return receive(message);
+    opened?.database.close();
+    // Ends this thread only. The ports of Deno have no `close`.
+    process.exit();
+  });
+  // Before the first message, with which the deadlines for the disk begin.
+  loadDriver();
+  reportRunning();
+}
+
+/** Returns what is moved to the other thread instead of being copied. */
+function movedWith(answer: WorkerAnswer): (MessagePort | ArrayBuffer)[] {
+  if ('items' in answer) return [answer.items];
+  const buffer = 'value' in answer && types.isUint8Array(answer.value) && answer.value.buffer;
+  return types.isArrayBuffer(buffer) ? [buffer] : [];
+}
+
+/** Tells the other thread that this one runs, so that no disk is to blame for a call that waits. */
+function reportRunning(): void {
+  parentPort?.postMessage([]);
 }
 
 /** Opens the file, and creates the objects. Adds its other files to `identities`. */
-function open(
+function open<Parts>(
   { file, isWriter }: FileWorkerData,
   identities: Map<string, string | undefined>,
-  createParts: (file: OpenFile) => object,
-): { readonly database: SqliteDatabase; readonly parts: object } {
+  createParts: (file: OpenFile) => Parts,
+) {
   const database = openSqliteDatabase(file);
   try {
     const select = prepare(database, 'SELECT count(*) FROM sqlite_schema');

@@ -175,6 +175,15 @@ test('while a thread hangs, reads do not wait; a write is late after 3 s, plus 1
   assert.equal((await store.get(1n))?.status, 'cancelled');
 });
 
+test('calls that are made together are answered in one message', async (t) => {
+  const { store, threads } = opened(t);
+  await store.put(Array.from({ length: 64 }, (_, id) => ({ id })));
+  let messages = 0;
+  threads[1]?.on('message', () => messages++);
+  await Promise.all(Array.from({ length: 64 }, (_, id) => store.cancel(BigInt(id))));
+  assert.equal(messages, 1);
+});
+
 test('calls that wait behind a long put are not late', async (t) => {
   const { store } = opened(t);
   await store.put([{ id: -1 }]);

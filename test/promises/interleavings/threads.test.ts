@@ -43,7 +43,7 @@ class PlayedThread extends EventEmitter {
     return !this.isGone && (this.#isDead || this.#inbox.length > 0 || this.#answers.length > 0);
   }
 
-  postMessage(message: readonly WorkerCall[] | 'close'): void {
+  postMessage(message: readonly WorkerCall<Parts>[] | 'close'): void {
     this.#receive(() => (message === 'close' ? this.end() : this.#answer(message.map((call) => this.#carryOut(call)))));
   }
 
@@ -85,7 +85,7 @@ class PlayedThread extends EventEmitter {
     if (!this.isGone) this.emit('message', this.#answers.shift());
   }
 
-  #carryOut({ id, method, parameters: [number] }: WorkerCall): WorkerAnswer {
+  #carryOut({ id, method, parameters: [number] }: WorkerCall<Parts>): WorkerAnswer {
     if (method === 'list') return { id, items: Object(this.#openPort()) };
     if (method === 'reject') return { id, failure: { message: 'a constraint failed', kind: 'other' } };
     this.#stored.push(Number(number));
