@@ -1,5 +1,6 @@
-/** A call of a method of one of the objects `Parts`, which may be on another thread. */
+/** A call of a method of one of the objects `Parts` of a worker. Its answer has the same `id`. */
 export interface Call<Parts> {
+  readonly id: number;
   readonly part: keyof Parts;
   readonly method: keyof Parts[keyof Parts];
   readonly parameters: readonly never[];
@@ -23,7 +24,7 @@ export type Remote<Parts> = {
 };
 
 /** Creates objects that pass each call of a method to `ask`. */
-export function createRemote<Parts>(ask: (call: Call<Parts>) => Promise<unknown>): Remote<Parts> {
+export function createRemote<Parts>(ask: (call: Omit<Call<Parts>, 'id'>) => Promise<unknown>): Remote<Parts> {
   const asking = (name: Pick<Call<Parts>, 'part' | 'method'>) => {
     return (...parameters: never[]) => ask({ ...name, parameters });
   };

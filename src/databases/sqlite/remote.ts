@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import type { MessagePort, Worker, WorkerOptions } from 'node:worker_threads';
 import { ifBundled } from '../../bundled.js';
 import { messageOf } from '../../message-of.js';
-import { createRemote, type Remote } from './calls.js';
+import { type Call, createRemote, type Remote } from './calls.js';
 import { failureOf, lateError, SqliteFileError } from './failure.js';
-import { type FileWorkerData, operationOf, type WorkerAnswer, type WorkerCall } from './worker.js';
+import { type FileWorkerData, operationOf, type WorkerAnswer } from './worker.js';
 
 /** Starts a thread whose module calls `runParts`. */
 export type StartThread = (options: WorkerOptions) => Worker;
@@ -44,7 +44,7 @@ export class FileWorker<Parts> {
   readonly #startThread: StartThread;
   readonly #data: FileWorkerData;
   readonly #waiting = new Map<number, WaitingCall>();
-  #unsent: WorkerCall<Parts>[] = [];
+  #unsent: Call<Parts>[] = [];
   #lastId = 0;
   #worker: Worker | undefined;
   #state: keyof typeof CLOSE_MS = 'starting';
@@ -121,7 +121,7 @@ export class FileWorker<Parts> {
   }
 
   /** Sends the calls of one pass of the event loop in one message. */
-  #send(call: WorkerCall<Parts>): void {
+  #send(call: Call<Parts>): void {
     if (this.#unsent.length === 0) setImmediate(() => this.#flush());
     this.#unsent.push(call);
   }

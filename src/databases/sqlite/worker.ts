@@ -19,9 +19,6 @@ export interface FileWorkerData {
   readonly isWriter: boolean;
 }
 
-/** The answer to a call has the same `id`. */
-export type WorkerCall<Parts> = Call<Parts> & { readonly id: number };
-
 /**
  * If a call returns a generator, each message on the port `items` is the id of a call for one item. A
  * failure is sent as an object, because an Error would arrive without its `kind`.
@@ -63,7 +60,7 @@ export function runParts<Parts extends Methods<Parts>>(createParts: (file: OpenF
   let opened: ReturnType<typeof open<Parts>> | undefined;
   let answers: WorkerAnswer[] = [];
 
-  function receive(calls: readonly WorkerCall<Parts & FilePart>[]): void {
+  function receive(calls: readonly Call<Parts & FilePart>[]): void {
     try {
       // Opening would create a missing file.
       checkIdentities(identities);
@@ -76,7 +73,13 @@ export function runParts<Parts extends Methods<Parts>>(createParts: (file: OpenF
   }
 
   async function answer(id: number, run: () => unknown): Promise<void> {
-    const settled = await answerTo(id, run);
+    let settled: WorkerAnswer;
+    try {
+      const value = await run();
+      settled = types.isGeneratorObject(value) ? { id, items: openPort(value) } : { id, value };
+    } catch (error) {
+      settled = failed(id, error);
+    }
     if (answers.length === 0) queueMicrotask(send);
     answers.push(settled);
   }
@@ -94,15 +97,6 @@ export function runParts<Parts extends Methods<Parts>>(createParts: (file: OpenF
     parentPort?.postMessage(sent, sent.flatMap(movedWith));
   }
 
-  async function answerTo(id: number, run: () => unknown): Promise<WorkerAnswer> {
-    try {
-      const value = await run();
-      return types.isGeneratorObject(value) ? { id, items: openPort(value) } : { id, value };
-    } catch (error) {
-      return failed(id, error);
-    }
-  }
-
   function failed(id: number, error: unknown): WorkerAnswer {
     const { message, kind } = failureOf(error, data.file, operationOf(data));
     return { id, failure: { message, kind } };
@@ -116,7 +110,7 @@ export function runParts<Parts extends Methods<Parts>>(createParts: (file: OpenF
     return port2;
   }
 
-  parentPort?.on('message', (message: readonly WorkerCall<Parts & FilePart>[] | 'close') => {
+  parentPort?.on('message', (message: readonly Call<Parts & FilePart>[] | 'close') => {
     if (message !== 'close') return receive(message);
     opened?.database.close();
     // Ends this thread only. The ports of Deno have no `close`.

@@ -4,8 +4,9 @@ import { mock, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { SqliteFileError } from 'store-orders/sqlite';
+import type { Call } from '../../../dist/databases/sqlite/calls.js';
 import { FileWorker } from '../../../dist/databases/sqlite/remote.js';
-import type { WorkerAnswer, WorkerCall } from '../../../dist/databases/sqlite/worker.js';
+import type { WorkerAnswer } from '../../../dist/databases/sqlite/worker.js';
 import { ROUNDS } from '../../support/rounds.js';
 import { play, type Scheduler } from './support/play.js';
 
@@ -43,7 +44,7 @@ class PlayedThread extends EventEmitter {
     return !this.isGone && (this.#isDead || this.#inbox.length > 0 || this.#answers.length > 0);
   }
 
-  postMessage(message: readonly WorkerCall<Parts>[] | 'close'): void {
+  postMessage(message: readonly Call<Parts>[] | 'close'): void {
     this.#receive(() => (message === 'close' ? this.end() : this.#answer(message.map((call) => this.#carryOut(call)))));
   }
 
@@ -85,7 +86,7 @@ class PlayedThread extends EventEmitter {
     if (!this.isGone) this.emit('message', this.#answers.shift());
   }
 
-  #carryOut({ id, method, parameters: [number] }: WorkerCall<Parts>): WorkerAnswer {
+  #carryOut({ id, method, parameters: [number] }: Call<Parts>): WorkerAnswer {
     if (method === 'list') return { id, items: Object(this.#openPort()) };
     if (method === 'reject') return { id, failure: { message: 'a constraint failed', kind: 'other' } };
     this.#stored.push(Number(number));
