@@ -30,6 +30,8 @@ export interface SharedPieces extends AsyncIterable<Uint8Array> {
 /** A complete body in pieces, as one client takes it. */
 export interface TakenPieces extends AsyncIterable<Uint8Array> {
   readonly length: number;
+  /** The body, if it is one piece. */
+  readonly onlyPiece: Uint8Array | undefined;
   /** Resolves if the body is cut off before its end. */
   readonly cut: Promise<StreamEnd>;
 }

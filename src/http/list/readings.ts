@@ -84,7 +84,9 @@ export function createReadings(current: () => readonly Uint8Array[]) {
         end();
       }
     }
-    return { length: list.length, cut, [Symbol.asyncIterator]: takePieces };
+    const { length, pieces } = list;
+    const onlyPiece = pieces.length === 1 ? pieces[0] : undefined;
+    return { length, onlyPiece, cut, [Symbol.asyncIterator]: takePieces };
   }
 
   return {

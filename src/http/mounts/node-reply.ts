@@ -46,7 +46,7 @@ export function send(response: NodeResponse, reply: Reply): void | Promise<void>
 
 function sendToSocket(response: SocketResponse, { status, body }: Reply, headers: string[]): void | Promise<void> {
   response.writeHead(status, headers);
-  if (isPieces(body)) return sendInTurns(response, body);
+  if (isPieces(body)) return sendPieces(response, body);
   if (typeof body === 'string') {
     // With `end(body)`, or without the cork, Node.js would append an empty chunk and call `writev`,
     // and the whole request would take a tenth longer.
@@ -66,7 +66,7 @@ function sendToSocket(response: SocketResponse, { status, body }: Reply, headers
 function sendByMethods(response: NodeResponse, { status, body }: Reply, headers: string[]): void | Promise<void> {
   setFields(headers, (name, value) => void response.setHeader(name, value));
   response.writeHead(status);
-  if (isPieces(body)) return sendInTurns(response, body);
+  if (isPieces(body)) return sendPieces(response, body);
   response.end(body, 'latin1');
   cutIfStalled(response);
 }
@@ -82,6 +82,19 @@ function endUnread(body: Reply['body']): void {
   if (!isPieces(body)) return;
   const ended = body[Symbol.asyncIterator]().return?.();
   ended?.then(undefined, () => {});
+}
+
+function sendPieces(response: NodeResponse, body: AsyncIterable<Uint8Array>): void | Promise<void> {
+  const isShort = isTaken(body) && body.onlyPiece !== undefined && body.length <= MAX_PART_BYTES;
+  if (!isShort) return sendInTurns(response, body);
+  response.end(body.onlyPiece);
+  // The system has already taken the piece for most clients. It counts as kept for the others.
+  if (response.writableLength === 0) return;
+  destroyWhenCut(body, response);
+  const pieces = body[Symbol.asyncIterator]();
+  pieces.next().catch(() => {});
+  response.once('close', () => pieces.return?.());
+  cutIfStalled(response);
 }
 
 /**

@@ -143,6 +143,31 @@ for (const name of ['node:http', 'node:https']) {
   });
 }
 
+test('a list in one piece counts as being sent until its client has taken it', async (t) => {
+  const onlyPiece = Buffer.alloc(900_000, ' ');
+  let open = 0;
+  const body = {
+    length: onlyPiece.length,
+    onlyPiece,
+    cut: new Promise(() => {}),
+    async *[Symbol.asyncIterator]() {
+      open++;
+      try {
+        yield onlyPiece;
+      } finally {
+        open--;
+      }
+    },
+  };
+  const headers = ['Content-Length', `${body.length}`];
+  const reply = { status: 200, headers, body, chargedTo: 'key', keyId: 'ann', isAddressOverLimit: false } as const;
+  const service = { ...createShop().service, respond: () => reply };
+  const { response } = (await HOSTS['node:http']?.(t, service, 16)) ?? assert.fail();
+  await until(() => open > 0);
+  response.resume();
+  await until(() => open === 0);
+});
+
 test('a response that is sent at once needs no timer', async (t) => {
   const timers = takeTimers(t);
   const set = t.mock.method(timers, 'set');
