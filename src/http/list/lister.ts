@@ -86,7 +86,9 @@ export function createListRepresenter(
   }
 
   /** Returns the reading that has to end before this list can be read. */
-  function otherReading({ version }: ListedOrders): Promise<MadeList> | undefined {
+  function otherReading(listed: ListedOrders): Promise<MadeList> | undefined {
+    // What is no list has no version either, and `answerPages` says so.
+    const version = listed?.version;
     const isOther = version !== undefined && version !== remembered?.version && version !== reading?.version;
     return isOther ? reading?.list : undefined;
   }
