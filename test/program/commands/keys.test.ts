@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createMemoryLimiter, createSystemClock } from 'store-orders';
-import { openSqliteDatabase } from 'store-orders/sqlite';
 import { commandLine, parseCommand } from '../../../dist/program/commands/command.js';
 import { banCommands } from '../../../dist/program/commands/quotas/commands.js';
 import { serveCommand } from '../../../dist/program/commands/serve.js';
@@ -10,6 +9,7 @@ import { toPlan } from '../../../dist/program/keys/key-plan.js';
 import { requireTable, withSavedQuotas } from '../../../dist/program/quotas/saved-quotas.js';
 import { openSqliteStorage } from '../../../dist/program/storage/sqlite.js';
 import { until } from '../../support/until.js';
+import { change } from '../support/change.js';
 import { commandsIn, issueKey, startServer } from '../support/program.js';
 
 test('with --json, the keys commands print one JSON value, which is a message after a failure', async () => {
@@ -45,7 +45,8 @@ test('a running server refuses a key that is revoked, and from its expiry on, wi
   const server = await startServer(t, { cwd });
   const { key, id } = Object(await json('keys create --plan free --expires 1h'));
   assert.equal((await server.get(key)).status, 200);
-  const expiresAt = expire(cwd, id);
+  const expiresAt = new Date().toISOString();
+  change(join(cwd, 'store-orders.db'), `UPDATE keys SET expires_at = '${expiresAt}' WHERE id = '${id}'`);
   await until(async () => (await server.get(key)).status === 401);
   const instead = 'create a new key with "store-orders keys create"';
   assert.equal(await failure(`keys rotate ${id}`), `${id} has expired; ${instead}`);
@@ -135,12 +136,3 @@ test('"quota list" prints the 20 keys nearest their limit, or as many as --limit
   await output(`keys revoke ${first}`);
   assert.equal(Object(await json('quota list'))[0].id, others[0], 'neither an unused nor a revoked key is listed');
 });
-
-/** Lets a key expire now, and returns the instant. */
-function expire(cwd: string, id: string): string {
-  const database = openSqliteDatabase(join(cwd, 'store-orders.db'));
-  const now = new Date().toISOString();
-  database.prepare('UPDATE keys SET expires_at = ? WHERE id = ?').run(now, id);
-  database.close();
-  return now;
-}
