@@ -50,7 +50,7 @@ export interface AdmissionOptions {
   readonly draftFields?: boolean | undefined;
   /**
    * Called with the message of each of these replies. The diagnostics channel has those of the whole
-   * process. If it throws or rejects, a process warning says so. Default: none.
+   * process. If the function throws or rejects, a process warning reports it. Default: no function.
    */
   readonly onReply?: ((message: ReplyMessage) => void) | undefined;
   /** Called as `onReply` is, but only with the message of a reply that has an `error`. */

@@ -87,7 +87,7 @@ export function createListRepresenter(
 
   /** Returns the reading that has to end before this list can be read. */
   function otherReading(listed: ListedOrders): Promise<MadeList> | undefined {
-    // What is no list has no version either, and `answerPages` says so.
+    // A store may return `null` instead of a list. Then `answerPages` throws.
     const version = listed?.version;
     const isOther = version !== undefined && version !== remembered?.version && version !== reading?.version;
     return isOther ? reading?.list : undefined;
