@@ -112,11 +112,12 @@ async function sendInTurns(response: NodeResponse, pieces: AsyncIterable<Uint8Ar
   // Without a listener, a write after the host has ended the response would end the process.
   response.on('error', stop);
   destroyWhenCut(pieces, response);
+  const drained = createDrained(response);
   try {
     for await (const piece of pieces) {
       for (const part of partsOf(piece)) {
         if (isClosed) return;
-        if (response.write(part) === false) await drained(response);
+        if (response.write(part) === false) await drained();
       }
       await setImmediate();
     }
@@ -146,28 +147,28 @@ function* partsOf(piece: Uint8Array): Generator<Uint8Array, undefined> {
 
 /** Watches the last bytes of a response. The system has already taken those of most responses. */
 function cutIfStalled(response: NodeResponse): void {
-  if (response.writableLength > 0 && (isConnected(response) || 'stream' in response)) void drained(response);
+  if (response.writableLength > 0 && (isConnected(response) || 'stream' in response)) void createDrained(response)();
 }
 
 /**
- * Resolves when the response has drained or is closed. If neither happens for two minutes, cuts it
- * off. The timeout of the socket does not do this: whatever the client sends restarts it.
+ * Returns a function that waits until the response has drained or is closed. If neither happens for
+ * two minutes, cuts it off. The timeout of the socket does not do this: whatever the client sends
+ * restarts it. The listeners stay, because the middleware `compression` cannot remove one for `drain`.
  */
-function drained(response: NodeResponse): Promise<void> {
-  return new Promise((resolve) => {
-    // Without an error, an HTTP/2 client would take the list for complete.
-    const cut = () => response.destroy(new Error('The client has taken nothing for two minutes.'));
-    const timer = setTimeout(cut, SILENT_MS).unref();
-    function settle(): void {
-      clearTimeout(timer);
-      for (const event of SETTLING) response.off(event, settle);
-      resolve();
-    }
-    for (const event of SETTLING) response.on(event, settle);
-  });
+function createDrained(response: NodeResponse): () => Promise<void> {
+  let settle = () => {};
+  for (const event of ['drain', 'close', 'error']) response.on(event, () => settle());
+  return () =>
+    new Promise((resolve) => {
+      // Without an error, an HTTP/2 client would take the list for complete.
+      const cut = () => response.destroy(new Error('The client has taken nothing for two minutes.'));
+      const timer = setTimeout(cut, SILENT_MS).unref();
+      settle = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
 }
-
-const SETTLING = ['drain', 'close', 'error'];
 
 /** Reports whether this is an HTTP/1 response on a real connection, not one of an emulation. */
 function isConnected(response: NodeResponse): response is SocketResponse {

@@ -3,14 +3,14 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { connect, createServer as createHttp2Server } from 'node:http2';
 import { createServer as createHttpsServer } from 'node:https';
-import type { Duplex } from 'node:stream';
+import { type Duplex, Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { connect as connectTls } from 'node:tls';
 import type { OrderService } from 'store-orders';
 import { nodeHandler } from 'store-orders/handler';
 import { fakeStore } from '../../support/fake-store.js';
-import { until } from '../../support/until.js';
+import { createDeferred, until } from '../../support/until.js';
 import { createEndless, PAGE } from '../support/endless.js';
 import { get } from '../support/messages.js';
 import { open } from '../support/raw-socket.js';
@@ -143,30 +143,34 @@ for (const name of ['node:http', 'node:https']) {
   });
 }
 
-test('a list in one piece counts as being sent until its client has taken it', async (t) => {
-  const onlyPiece = Buffer.alloc(900_000, ' ');
-  let open = 0;
-  const body = {
-    length: onlyPiece.length,
-    onlyPiece,
-    cut: new Promise(() => {}),
-    async *[Symbol.asyncIterator]() {
-      open++;
-      try {
-        yield onlyPiece;
-      } finally {
-        open--;
-      }
-    },
-  };
-  const headers = ['Content-Length', `${body.length}`];
-  const reply = { status: 200, headers, body, chargedTo: 'key', keyId: 'ann', isAddressOverLimit: false } as const;
-  const service = { ...createShop().service, respond: () => reply };
-  const { response } = (await HOSTS['node:http']?.(t, service, 16)) ?? assert.fail();
-  await until(() => open > 0);
-  response.resume();
-  await until(() => open === 0);
-});
+for (const ending of ['its client has taken it', 'it is cut off']) {
+  test(`a list in one piece counts as being sent until ${ending}`, async (t) => {
+    const onlyPiece = Buffer.alloc(900_000, ' ');
+    const { promise: cut, resolve: cutOff } = createDeferred<unknown>();
+    let open = 0;
+    const body = {
+      length: onlyPiece.length,
+      onlyPiece,
+      cut,
+      async *[Symbol.asyncIterator]() {
+        open++;
+        try {
+          yield onlyPiece;
+        } finally {
+          open--;
+        }
+      },
+    };
+    const headers = ['Content-Length', `${body.length}`];
+    const reply = { status: 200, headers, body, chargedTo: 'key', keyId: 'ann', isAddressOverLimit: false } as const;
+    const service = { ...createShop().service, respond: () => reply };
+    const { response } = (await HOSTS['node:http']?.(t, service, 16)) ?? assert.fail();
+    await until(() => open > 0);
+    if (ending === 'it is cut off') cutOff({ bytes: 0, error: new Error('cut off') });
+    else response.resume();
+    await until(() => open === 0);
+  });
+}
 
 test('a response that is sent at once needs no timer', async (t) => {
   const timers = takeTimers(t);
@@ -176,4 +180,19 @@ test('a response that is sent at once needs no timer', async (t) => {
     await (await fetch(`http://127.0.0.1:${port}${path}`, { headers: [KEY] })).text();
   }
   assert.equal(set.mock.callCount(), 0);
+});
+
+test('a long list listens for drain at most twice, because the middleware compression cannot remove a listener', async (t) => {
+  const list = () => Readable.from(Array.from({ length: 30 }, (_, id) => `{"id":${id}}`.padEnd(200_000)));
+  const handle = nodeHandler(createShop({ store: fakeStore({ list }) }).service);
+  const events: unknown[] = [];
+  const server = createServer((request, response) => {
+    const { mock } = t.mock.method(response, 'on');
+    response.once('close', () => events.push(...mock.calls.map(({ arguments: [event] }) => event)));
+    return handle(request, response);
+  });
+  const response = await fetch(`http://127.0.0.1:${await serve(t, server)}${ORDERS}`, { headers: [KEY] });
+  assert.equal((await response.text()).length, 30 * 200_001 + 1);
+  await until(() => events.length > 0);
+  assert.ok(events.filter((event) => event === 'drain').length <= 2, `${events}`);
 });
