@@ -10,6 +10,9 @@ import { isOurs, migrate, type Schemas } from './migration.js';
 const OPEN_WAIT_MS = 250;
 const OPEN_DEADLINE_MS = 20_000;
 
+/** SQLite cuts the log to this size after a long reading or a large import. It usually needs half. */
+const LOG_BYTES = 8 * 2 ** 20;
+
 /**
  * Runs `work` on a handle that was just opened, and again while another process holds the lock of
  * the file. `busy_timeout` is not enough: if two processes switch a new file to WAL, SQLite fails
@@ -59,6 +62,7 @@ export function prepareFile(database: SqliteDatabase, schemas: Schemas, onlyCrea
 export function makeDurable(database: SqliteDatabase): void {
   database.exec('PRAGMA journal_mode = WAL');
   database.exec('PRAGMA synchronous = FULL');
+  database.exec(`PRAGMA journal_size_limit = ${LOG_BYTES}`);
   const journal = prepare(database, 'PRAGMA journal_mode').get()?.['journal_mode'];
   const synchronous = prepare(database, 'PRAGMA synchronous').get()?.['synchronous'];
   if (journal === 'memory') return;

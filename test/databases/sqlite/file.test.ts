@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
@@ -173,6 +173,23 @@ test('while a thread hangs, reads do not wait; a write is late after 3 s, plus 1
   other.exec('COMMIT');
   while ((await store.cancel(1n).catch(({ kind }) => kind)) === 'late') await nextTurn();
   assert.equal((await store.get(1n))?.status, 'cancelled');
+});
+
+test('a log that has grown while another connection read shrinks with the writes after that', async (t) => {
+  const { file, store } = opened(t);
+  await store.put([{ id: 1 }, { id: 2 }, { id: 3 }]);
+  const megabytes = () => statSync(`${file}-wal`).size / 2 ** 20;
+  const [reader, writer] = [openSqliteDatabase(file), openSqliteDatabase(file)];
+  for (const other of [reader, writer]) t.after(() => other.close());
+  reader.exec('BEGIN');
+  reader.prepare('SELECT id FROM orders').all();
+  writer.exec('CREATE TABLE large AS SELECT zeroblob(9000000)');
+  await store.cancel(1n);
+  assert.ok(megabytes() > 8);
+  reader.exec('COMMIT');
+  // With the first of these, SQLite copies the log into the database, and with the second it reuses the log.
+  for (const id of [2n, 3n]) await store.cancel(id);
+  assert.ok(megabytes() <= 8);
 });
 
 test('calls that are made together are answered in one message', async (t) => {
