@@ -91,6 +91,20 @@ test('an abandoned statement keeps its place until the server has ended it, as t
   assert.deepEqual(released, [false, true, false, false]);
 });
 
+test('a connection is closed if its server is read-only, because a new one may lead to another server after a failover; any other is kept', async () => {
+  const released: unknown[] = [];
+  for (const code of ['25006', '23514']) {
+    const query = () => Promise.reject(Object.assign(new Error('refused'), { code }));
+    const client = createPatientClient(async () => ({ query, release: (destroy) => void released.push(destroy) }), {
+      most: 1,
+      replyMs: 6_000,
+      hasLongStatement: async () => false,
+    });
+    await assert.rejects(client.query({ text: 'a' }), /refused/);
+  }
+  assert.deepEqual(released, [true, false]);
+});
+
 function message(type: string, content: string): Buffer {
   const bytes = Buffer.from(`${type}\0\0\0\0${content}`);
   bytes.writeInt32BE(bytes.length - 1, 1);

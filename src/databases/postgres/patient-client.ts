@@ -1,4 +1,4 @@
-import { type Connect, holdConnection, type PostgresClient } from './client.js';
+import { type Connect, codeOf, holdConnection, type PostgresClient } from './client.js';
 import { createTurns } from './turns.js';
 
 export interface PatienceOptions {
@@ -17,6 +17,8 @@ type End = (destroy: boolean) => void;
 const PLACE_MS = 1_000;
 /** The pause before each question about overdue statements. */
 const ASK_MS = 1_000;
+/** The SQLSTATE code of a write to a read-only server. After a failover, another one may be at its address. */
+const READ_ONLY = '25006';
 /** Takes the place of the pool's own limit, which would close the connection. */
 const NO_LIMIT = { query_timeout: 2 ** 31 - 1 };
 
@@ -70,8 +72,11 @@ export function createPatientClient(
           places.end();
         }
         running.add(end);
-        const patient = { ...statement, ...NO_LIMIT };
-        const replied = client.query(patient).finally(() => end(false));
+        const replied = client.query({ ...statement, ...NO_LIMIT });
+        replied.then(
+          () => end(false),
+          (error) => end(codeOf(error) === READ_ONLY),
+        );
         replied.then(resolve, reject);
       });
     },

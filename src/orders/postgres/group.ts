@@ -110,7 +110,7 @@ const LOCK_TIMEOUT = '55P03';
  * SQLSTATE classes of errors that the statement did not cause. After such an error, the orders are
  * not sent again: the statement may have run, or another one would fail in the same way.
  */
-const UNRELATED_CLASSES = ['08', '53', '57', '58', 'XX'];
+const UNRELATED_CLASSES = ['08', '25', '53', '57', '58', 'XX'];
 
 /**
  * Reports whether the server rolled the statement back because of an error in it. A code of

@@ -1,5 +1,11 @@
 import type { Client, ClientConfig, Pool } from 'pg';
-import { type Connect, codeOf, type PostgresPool, withUnnamedFallback } from '../../databases/postgres/client.js';
+import {
+  type Connect,
+  codeOf,
+  holdConnection,
+  type PostgresPool,
+  withUnnamedFallback,
+} from '../../databases/postgres/client.js';
 import { migrateTables } from '../../databases/postgres/migration.js';
 import { createPatientClient, type PatienceOptions } from '../../databases/postgres/patient-client.js';
 import { messageOf } from '../../message-of.js';
@@ -149,10 +155,18 @@ function storageOf(pool: Pool, name: string, hasLongStatement?: PatienceOptions[
     records: () => readRecords(connect),
 
     async state(): Promise<'ok'> {
-      const [row] = (await pool.query(SELECT_STATE)).rows;
-      if (row.is_read_only === 'on') throw new Error('the database is read-only');
-      if (row.hidden !== null) throw new Error(`row-level security hides ${row.hidden}; create a policy for this role`);
-      return 'ok';
+      const client = await holdConnection(connect);
+      let isSound = false;
+      try {
+        const { is_read_only, hidden } = Object((await client.query({ text: SELECT_STATE })).rows[0]);
+        if (is_read_only === 'on') throw new Error('the database is read-only');
+        if (hidden !== null) throw new Error(`row-level security hides ${hidden}; create a policy for this role`);
+        isSound = true;
+        return 'ok';
+      } finally {
+        // After a failover, a new connection may lead to another server.
+        client.release(!isSound);
+      }
     },
 
     close() {

@@ -14,7 +14,7 @@ function heldPool() {
   return { store: createPostgresOrderStore({ query }), asked };
 }
 
-for (const code of ['ECONNRESET', 'EPIPE', undefined, '57P01', '57014', '08006', '53300', '58030', 'XX000']) {
+for (const code of ['ECONNRESET', 'EPIPE', undefined, '57P01', '57014', '08006', '25006', '53300', '58030', 'XX000']) {
   test(`if the reply to several cancels is lost (${code}), all these cancels reject, and none is sent again`, async () => {
     const { store, asked } = heldPool();
     const outcomes = Promise.allSettled([store.cancel(1n), store.cancel(2n)]);

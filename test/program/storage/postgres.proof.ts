@@ -185,6 +185,32 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
     assert.equal(await orders.cancel(1n), 'cancelled');
   });
 
+  test('once the database can be written again, no connection that was read-only is used', async (t) => {
+    const { url, storage } = await serve(t);
+    const { orders, state } = storage;
+    await orders.put([{ id: 1 }]);
+    const admin = await connect(engine.url);
+    t.after(() => admin.end());
+    const database = /\/(\w+)\?/.exec(url)?.[1];
+    const cancel = async () => orders.cancel(1n);
+    for (const [ask, refusal, answer] of [
+      [async () => state(), /the database is read-only/, 'ok'],
+      [cancel, /in a read-only transaction/, 'cancelled'],
+    ] as const) {
+      // Applies to new connections, as if their address led to a standby until the setting is removed.
+      await admin.query(`ALTER DATABASE ${database} SET default_transaction_read_only = on`);
+      await admin.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [database]);
+      await until(() =>
+        ask().then(
+          () => false,
+          ({ message }) => refusal.test(message),
+        ),
+      );
+      await admin.query(`ALTER DATABASE ${database} RESET default_transaction_read_only`);
+      assert.equal(await ask(), answer);
+    }
+  });
+
   test('a server whose role sees no row of a table, because row-level security has no policy, is not ready', async (t) => {
     const { url, storage } = await serve(t);
     const admin = await connect(url);
