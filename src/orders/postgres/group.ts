@@ -61,8 +61,8 @@ export function createGroupedChange<Outcome extends string>(
       const isAlone = ids.length === 1;
       if (!isAlone && isStatementError(error)) return sendHalves(callers, ids);
       for (const caller of callers) {
-        // A trigger waited too long for a lock. The order stays alone, as it would fail a group.
-        if (isAlone && codeOf(error) === LOCK_TIMEOUT) sendLater(caller, () => sendPart([caller]));
+        // The order stays alone, as it would fail a group.
+        if (isAlone && ROLLED_BACK.includes(codeOf(error))) sendLater(caller, () => sendPart([caller]));
         else caller.reject(error);
       }
     }
@@ -103,8 +103,11 @@ function tooLate({ id }: Caller<unknown>): Error {
   return new Error(`order ${id}: another transaction has held a lock for more than ${PATIENCE_MS / 1_000} s`);
 }
 
-/** The SQLSTATE code of a statement that has waited too long for a lock. */
-const LOCK_TIMEOUT = '55P03';
+/**
+ * The SQLSTATE codes of a statement that the server rolled back in favour of other transactions: its
+ * trigger waited too long for a lock, its isolation is above READ COMMITTED, or it was in a deadlock.
+ */
+const ROLLED_BACK = ['55P03', '40001', '40P01'];
 
 /**
  * SQLSTATE classes of errors that the statement did not cause. After such an error, the orders are

@@ -51,9 +51,13 @@ test('a statement carries out at most 128 cancels, in ascending order of ids, an
   assert.deepEqual([asked[0]?.values, asked[1]?.values], [[`{${idsTo(128).slice(1)}}`], ['0']]);
 });
 
+const failingWith = (code: string) => () => Promise.reject(Object.assign(new Error('rolled back'), { code }));
+
 for (const [why, answer] of [
   ['whose order stays locked', async () => ({ rows: [{ id: '1', found: '0' }] })],
-  ['whose trigger waits for a lock', () => Promise.reject(Object.assign(new Error('timeout'), { code: '55P03' }))],
+  ['whose trigger waits for a lock', failingWith('55P03')],
+  ['that is not serialisable', failingWith('40001')],
+  ['that is in a deadlock', failingWith('40P01')],
 ] as const) {
   test(`a cancel ${why} is sent again every 50 ms, and rejects after 5 s`, async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
