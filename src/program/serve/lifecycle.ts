@@ -52,6 +52,8 @@ export function workerLifecycle(
   // A terminal sends a signal to the whole process group, and an init system to the whole service.
   // Each worker therefore gets the signal too, and leaves it to the primary.
   for (const signal of SIGNALS) process.on(signal, () => {});
+  // A message to a primary that no longer listens is lost. Requests in flight are still served.
+  worker.on('error', () => {});
 
   function send(message: WorkerMessage, sent?: () => void): void {
     worker?.send(message, sent);
