@@ -19,20 +19,27 @@ export interface MigrationOptions {
 
 /**
  * Migrates the tables of all parts to their newest versions, all or none. Processes that migrate at
- * the same time wait for each other. The table `store_orders_versions` contains each part's version.
- * If everything is up to date, nothing is written, and no right to write is needed. Rejects if
- * another program has a table of the same name, or if a part is newer than this program knows. The
- * session's time limits do not apply, if the pool lends a connection.
+ * the same time wait for each other, for 30 s or the session's `lock_timeout`. The table
+ * `store_orders_versions` contains each part's version. If everything is up to date, nothing is
+ * written or locked, and no right to write is needed. Rejects if another program has a table of the
+ * same name, or if a part is newer than this program knows. The session's other time limits do not
+ * apply, if the pool lends a connection.
  */
 export async function migrateTables(
   pool: PostgresPool,
   schemas: Schemas,
   { creates, upgrades }: MigrationOptions,
 ): Promise<void> {
+  const newest = Object.entries(schemas).map(([part, steps]) => `('${part}', ${steps.length})`);
   const text = `DO $migrate$
 DECLARE
   found integer;
 BEGIN
+  IF to_regclass('store_orders_versions') IS NOT NULL THEN
+    SELECT count(*) INTO found FROM store_orders_versions WHERE (part, version) IN (${newest.join(', ')});
+    IF found = ${newest.length} THEN RETURN; END IF;
+  END IF;
+  IF current_setting('lock_timeout') = '0' THEN PERFORM set_config('lock_timeout', '30s', true); END IF;
   PERFORM pg_advisory_xact_lock(${LOCK});
   IF to_regclass('store_orders_versions') IS NULL THEN
     ${creates ? '' : "RAISE 'it has no store-orders tables; check its name, or start the server to create them';"}
@@ -42,6 +49,8 @@ BEGIN
   ${Object.entries(schemas)
     .map(([part, steps]) => migrationOf(part, steps, upgrades))
     .join('\n  ')}
+EXCEPTION WHEN lock_not_available THEN
+  RAISE 'another session keeps a lock that the migration needs; wait until its migration ends, or find the session in pg_locks';
 END $migrate$`;
   if (pool.connect === undefined) {
     await pool.query({ text });

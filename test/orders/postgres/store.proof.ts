@@ -46,6 +46,17 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     await migrated?.finally(() => [first, second].map((client) => client.release()));
   });
 
+  test('migrate waits for the migration of another session no longer than lock_timeout, and names the cause', async () => {
+    const pool = engine.pool();
+    const first = await pool.connect();
+    await first.query('BEGIN');
+    await createPostgresOrderStore({ query: (statement) => first.query(statement) }).migrate();
+    const second = createPostgresOrderStore(engine.pool({ options: `${pool.options.options} -c lock_timeout=50` }));
+    const refused = assert.rejects(second.migrate(), /another session keeps a lock that the migration needs/);
+    await refused.finally(() => first.query('COMMIT').finally(() => first.release()));
+    await second.migrate();
+  });
+
   test('if the table exists, the store needs only the rights to its orders, not to change their version or revision', async () => {
     const { pool } = await stored({ id: 1 });
     await pool.query('CREATE ROLE clerk LOGIN');

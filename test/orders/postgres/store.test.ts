@@ -61,6 +61,20 @@ describe('the order store in PostgreSQL', () => {
 
   testOrderStore('passes the suite', () => stored());
 
+  test('migrate locks out other sessions only if there is something to migrate', async () => {
+    const store = await stored();
+    for (const [change, count] of [
+      ['', 0],
+      ['DROP SCHEMA public CASCADE; CREATE SCHEMA public', 1],
+    ] as const) {
+      await run(`BEGIN; ${change}`);
+      await store.migrate();
+      const locks = await run("SELECT FROM pg_locks WHERE locktype = 'advisory'");
+      await run('ROLLBACK');
+      assert.equal(locks.length, count);
+    }
+  });
+
   test('simultaneous cancels are sent as one statement, as are shipments, and each gets its own outcome', async () => {
     const last = 2n ** 63n - 1n;
     const others = ['shipped', 'cancelled', 'on_hold'].map((status, index) => ({ id: 20 + index, status }));
