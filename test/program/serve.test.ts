@@ -97,7 +97,7 @@ test('if the server cannot listen, it reports why, exits with 1, and removes onl
   const elsewhere = 'serve --host 192.0.2.1';
   assert.equal(
     await failure(elsewhere),
-    'cannot listen on port 8080 on 192.0.2.1: listen EADDRNOTAVAIL: address not available 192.0.2.1:8080; check --host and --port',
+    'cannot listen on port 8080 on 192.0.2.1: listen EADDRNOTAVAIL: address not available 192.0.2.1:8080; check --host (or HOST) and --port',
   );
   const metrics = await failure(`serve --port ./shop.sock --metrics-port ${port}`);
   assert.equal(metrics, `port ${port} on 127.0.0.1 is in use; choose another with --metrics-port`);

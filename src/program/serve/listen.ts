@@ -22,9 +22,10 @@ export async function listen(server: Server, { host, port, flag }: Place): Promi
     await once(server.listen(isSocket ? { path: port } : { host, port }), 'listening');
   } catch (error) {
     const place = isSocket ? `the unix socket ${port}` : `port ${port} on ${host}`;
+    const options = isSocket ? flag : `--host (or HOST) and ${flag}`;
     const isInUse = error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
     if (isInUse) throw new Error(`${place} is in use; choose another with ${flag}`);
-    throw new Error(`cannot listen on ${place}: ${messageOf(error)}; check ${isSocket ? flag : `--host and ${flag}`}`);
+    throw new Error(`cannot listen on ${place}: ${messageOf(error)}; check ${options}`);
   }
   // Later errors are ignored. They mean that a single connection could not be accepted.
   server.on('error', () => {});
