@@ -26,6 +26,9 @@ const STOP_MS = 9_000;
 export async function runPrimary({ workers: count, host, metricsPort }: Settings, log: Log): Promise<CommandResult> {
   const running = new Set<RunningWorker>();
   let isStopping = false;
+  if (!cluster.isPrimary) {
+    return failed('a worker of another cluster cannot start workers; leave out --workers, or -i of pm2');
+  }
 
   function start(number: number): RunningWorker {
     const started = startWorker(number);

@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { until } from '../../../support/until.js';
+import { programIn } from '../../support/program.js';
 
 const PRIMARY = fileURLToPath(new URL('support/primary-process.ts', import.meta.url));
 
@@ -115,6 +116,12 @@ test('a worker that exits with an error while it drains is logged, and the prima
     ['worker ended', 2, 3],
     ['stopped', undefined, undefined],
   ]);
+});
+
+test('a worker of another cluster, as pm2 -i starts, is told that it cannot start workers', async () => {
+  const env = { NODE_UNIQUE_ID: '1', DATABASE_URL: 'postgres://localhost/shop', REDIS_URL: 'redis://localhost' };
+  const message = await programIn({ env }).failure('serve --workers 2');
+  assert.match(message, /^a worker of another cluster cannot start workers/);
 });
 
 for (const number of ['1', '2']) {
