@@ -20,9 +20,13 @@ export function checkIdentities(expected: ReadonlyMap<string, string | undefined
   for (const [file, identity] of expected) {
     const current = identityOf(file);
     if (current === identity) continue;
+    const isLog = /-(?:wal|shm)$/.test(file);
+    const remedy = isLog
+      ? 'stop the server without killing it, so that it saves the log, which it still has open'
+      : 'stop the server and restore a backup';
     throw new SqliteFileError(
       current === undefined
-        ? `${file} was moved or removed while in use; put it back, or stop the server and restore a backup`
+        ? `${file} was moved or removed while in use; put it back, or ${remedy}`
         : `${file} was replaced by another file while in use; restart the server to serve what is there now`,
       'moved',
     );

@@ -112,6 +112,10 @@ export function runParts<Parts extends Methods<Parts>>(createParts: (file: OpenF
 
   parentPort?.on('message', (message: readonly Call<Parts & FilePart>[] | 'close') => {
     if (message !== 'close') return receive(message);
+    try {
+      // libsql may keep the file open, and then loses a log that has been removed.
+      if (data.isWriter) opened?.database.exec('PRAGMA wal_checkpoint');
+    } catch {}
     opened?.database.close();
     // Ends this thread only. The ports of Deno have no `close`.
     process.exit();

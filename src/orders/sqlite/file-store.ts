@@ -43,8 +43,10 @@ export function createOrderParts(file: OpenFile): OrderParts {
  * Creates an order store over a file, which it opens with the first driver available (see
  * `openSqliteDatabase`). A missing file is created, readable only by its owner. Of two workers, one
  * reads and one commits, so that a slow disk blocks neither the event loop nor lists. Failures of
- * the file are `SqliteFileError`s. Throws in the same cases as `createSqliteOrderStore`, if there is
- * no driver, and for `:memory:`, because two handles cannot share a database in memory.
+ * the file are `SqliteFileError`s. In this process, open the file only with `openSqliteDatabase`:
+ * another SQLite library, or a copy with `node:fs`, drops the locks of the workers. Throws in the
+ * same cases as `createSqliteOrderStore`, if there is no driver, and for `:memory:`, because two
+ * handles cannot share a database in memory.
  */
 export function openSqliteOrderStore(file: string): SqliteFileOrderStore {
   if (typeof file !== 'string' || file === ':memory:' || file === '') {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
@@ -191,6 +191,25 @@ test('a log that has grown while another connection read shrinks with the writes
   for (const id of [2n, 3n]) await store.cancel(id);
   assert.ok(megabytes() <= 8);
 });
+
+for (const suffix of ['-wal', '-shm']) {
+  test(`once its file ${suffix} is removed, every call fails, and close saves the changes that were acknowledged`, async (t) => {
+    const { file, store } = opened(t);
+    await store.put([{ id: 1 }, { id: 2 }]);
+    assert.equal(await store.cancel(1n), 'cancelled');
+    await store.get(1n);
+    rmSync(file + suffix);
+    const message = `${file}${suffix} was moved or removed while in use; put it back, or stop the server without killing it, so that it saves the log, which it still has open`;
+    for (const call of [() => store.cancel(2n), () => store.get(1n), () => store.probe()]) {
+      await assert.rejects(call, { name: 'SqliteFileError', kind: 'moved', message });
+    }
+    await store.close();
+    copyFileSync(file, `${file}.saved`);
+    const saved = openSqliteOrderStore(`${file}.saved`);
+    t.after(() => saved.close());
+    assert.equal((await saved.get(1n))?.status, 'cancelled');
+  });
+}
 
 test('calls that are made together are answered in one message', async (t) => {
   const { store, threads } = opened(t);
