@@ -7,3 +7,4 @@ export { readRecords } from './list.js';
 export { ORDERS_SCHEMA } from './own-table.js';
 export { restoreRevision } from './revision.js';
 export { createOwnStore } from './store.js';
+export { CHANGE } from './transition.js';

@@ -18,6 +18,9 @@ const OTHER_STATUS: OrderStatus = 'other';
  */
 const LOCK_MS = 100;
 
+/** How a statement that changes orders begins, also in `pg_stat_activity`. */
+export const CHANGE = 'WITH asked';
+
 /**
  * Creates a function that changes the status of an order to `next`. `decide` receives the present
  * status and returns the outcome. The status changes only if the outcome equals `next`. Concurrent
@@ -71,7 +74,7 @@ export function createTransition<Outcome extends string>(
  * would come from its snapshot, in which an order that has just shipped may still be pending.
  */
 function statementFor(ids: string, { table, id, status }: OrderTable, from: readonly string[], to: string): string {
-  return `WITH asked AS MATERIALIZED (
+  return `${CHANGE} AS MATERIALIZED (
       SELECT id FROM (SELECT ${ids} AS id) AS given WHERE set_config('lock_timeout', '${LOCK_MS}', true) <> ''),
     found AS (
       SELECT asked.id AS asked, o.id, o.status FROM asked CROSS JOIN LATERAL (

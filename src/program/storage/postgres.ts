@@ -8,8 +8,10 @@ import {
 } from '../../databases/postgres/client.js';
 import { migrateTables } from '../../databases/postgres/migration.js';
 import { createPatientClient, type PatienceOptions } from '../../databases/postgres/patient-client.js';
+import { beginTransaction } from '../../databases/postgres/transaction.js';
 import { messageOf } from '../../message-of.js';
 import {
+  CHANGE,
   createOwnStore,
   importRecords,
   ORDERS_SCHEMA,
@@ -48,12 +50,12 @@ const SELECT_STATE = `SELECT current_setting('transaction_read_only') AS is_read
     WHERE row_security_active(name) AND NOT EXISTS (SELECT FROM pg_policy WHERE polrelid = name)) AS hidden`;
 
 /**
- * Selects what the server runs for the program for longer than any sound statement takes. Statements
- * that a client abandoned are at least 6 s old, by a clock that may have begun earlier.
+ * Selects the cancels that take the server longer than any sound one. Those that a client abandoned
+ * are at least 6 s old, by a clock that may have begun earlier. Their text is what no pooler changes.
+ * Only the role of the login sees it, which a setting can replace with another role.
  */
-const SELECT_LONG = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND usename = current_user
-  AND application_name = current_setting('application_name') AND state = 'active'
-  AND query_start < now() - interval '3 s'`;
+const SELECT_LONG = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND state = 'active'
+  AND starts_with(query, '${CHANGE}') AND query_start < now() - interval '3 s'`;
 
 type Driver = Pick<typeof import('pg'), 'Client' | 'Pool'>;
 
@@ -84,8 +86,11 @@ export async function openPostgresStorage(
     const limits = isServer ? await limitStatements(driver, config, name) : {};
     const pool = openPool(driver, { ...config, ...limits });
     const hasLongStatement = () =>
-      whileConnected(new driver.Client({ ...config, query_timeout: CONNECT_MS }), async (once) => {
-        return (await once.query({ text: SELECT_LONG })).rows.length > 0;
+      whileConnected(new driver.Client({ ...config, query_timeout: CONNECT_MS }), async ({ connect }) => {
+        const transaction = await beginTransaction(connect, 'BEGIN', 'SET LOCAL ROLE NONE');
+        const { rows } = await transaction.query({ text: SELECT_LONG });
+        await transaction.commit();
+        return rows.length > 0;
       });
     return { ok: true, storage: storageOf(pool, name, isServer ? hasLongStatement : undefined) };
   } catch (error) {
@@ -100,7 +105,7 @@ function nameOf({ host, port, database }: Client): string {
 }
 
 /** Runs `work` over the connection of a client, however long it takes. */
-async function whileConnected<T>(client: Client, work: (pool: PostgresPool) => Promise<T>): Promise<T> {
+async function whileConnected<T>(client: Client, work: (pool: Required<PostgresPool>) => Promise<T>): Promise<T> {
   client.on('error', () => {});
   const query: PostgresPool['query'] = (statement) => client.query(statement);
   try {

@@ -15,7 +15,14 @@ const SECONDS = 12;
 const LATE = /has not replied within 6 s|has not ended 4 earlier statements|has held a lock for more than/;
 
 const WAYS = {
-  directly: { skip: missingEngine, urlOf: async (_: Engine, url: string) => url },
+  'as a role that assumes another': {
+    skip: missingEngine,
+    urlOf: async (engine: Engine, url: string) => {
+      await engine.pool().query(`CREATE ROLE owner; CREATE ROLE login LOGIN IN ROLE owner;
+        ALTER ROLE login SET role = owner; ALTER DATABASE ${nameOf(url)} OWNER TO owner`);
+      return url.replace('postgres@', 'login@');
+    },
+  },
   'behind pgbouncer': {
     skip: missingEngine || missingPooler,
     urlOf: async (engine: Engine, url: string) => (await startPooler(engine, 8))(nameOf(url)),
@@ -41,6 +48,8 @@ for (const [way, { skip, urlOf }] of Object.entries(WAYS)) {
         await until(
           async () => (await admin.query('SHOW synchronous_standby_names')).rows[0].synchronous_standby_names === name,
         );
+        // The checkpointer tells the other processes.
+        await admin.query('CHECKPOINT');
       };
       /** Returns how many processes the server has for the program, and how many of them wait for the replica. */
       const count = async () => {

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { freePort } from '../../../support/listen.js';
 import type { Engine } from '../../../support/postgres-server.js';
 import { until } from '../../../support/until.js';
 
@@ -10,17 +11,16 @@ const program = folders.map((folder) => join(folder, 'pgbouncer')).find(existsSy
 /** `false` if pgbouncer is installed, otherwise the reason to skip a test. */
 export const missingPooler = program === undefined && 'pgbouncer is not installed: apt-get install pgbouncer';
 
-const PORT = 6_432;
-
 /**
- * Starts pgbouncer in transaction mode in front of a PostgreSQL server. It listens on a socket in the
- * directory of the server, and is stopped when this process ends. Returns a function that returns
- * the URL of a database behind it.
+ * Starts pgbouncer in transaction mode in front of a PostgreSQL server. It gives each connection of
+ * a program another application_name, and is stopped when this process ends. Returns a function that
+ * returns the URL of a database behind it.
  */
 export async function startPooler(engine: Engine, size = 4): Promise<(database: string) => string> {
   const directory = engine.connection.host;
   // pgbouncer refuses to run as root.
   const account = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+  const port = await freePort();
   const settings = join(directory, 'pgbouncer.ini');
   writeFileSync(
     settings,
@@ -30,14 +30,15 @@ export async function startPooler(engine: Engine, size = 4): Promise<(database: 
 pool_mode = transaction
 default_pool_size = ${size}
 auth_type = any
+application_name_add_host = 1
 unix_socket_dir = ${directory}
-listen_port = ${PORT}
+listen_addr = 127.0.0.1
+listen_port = ${port}
 `,
   );
   const child = spawn(program ?? '', [settings], { ...account, stdio: 'ignore' });
   child.unref();
   process.once('exit', () => child.kill('SIGKILL'));
-  await until(() => existsSync(join(directory, `.s.PGSQL.${PORT}`)));
-  return (database) =>
-    `postgres://${engine.connection.user}@/${database}?host=${encodeURIComponent(directory)}&port=${PORT}`;
+  await until(() => existsSync(join(directory, `.s.PGSQL.${port}`)));
+  return (database) => `postgres://${engine.connection.user}@127.0.0.1:${port}/${database}`;
 }
