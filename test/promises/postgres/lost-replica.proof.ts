@@ -48,7 +48,7 @@ for (const [way, { skip, urlOf }] of Object.entries(WAYS)) {
         await until(
           async () => (await admin.query('SHOW synchronous_standby_names')).rows[0].synchronous_standby_names === name,
         );
-        // The checkpointer tells the other processes.
+        // The process that makes checkpoints tells the others.
         await admin.query('CHECKPOINT');
       };
       /** Returns how many processes the server has for the program, and how many of them wait for the replica. */
