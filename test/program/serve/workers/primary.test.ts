@@ -9,10 +9,10 @@ import { fileURLToPath } from 'node:url';
 import { until } from '../../../support/until.js';
 import { programIn } from '../../support/program.js';
 
-const PRIMARY = fileURLToPath(new URL('support/primary-process.ts', import.meta.url));
+const PRIMARY = fileURLToPath(new URL('support/primary-process.mjs', import.meta.url));
 
 function startPrimary(t: TestContext, env: Readonly<Record<string, string>> = {}) {
-  const child = spawn(process.execPath, ['--import', 'tsx', PRIMARY], { env: { ...process.env, ...env } });
+  const child = spawn(process.execPath, [PRIMARY], { env: { ...process.env, ...env } });
   t.after(() => child.kill('SIGKILL'));
   let printed = '';
   child.stdout.setEncoding('utf8').on('data', (text) => (printed += text));
