@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { planTable } from '../../../dist/limits/plan-table.js';
+import { commandsIn } from '../../program/support/program.js';
 import { filesOf, root } from '../../support/root.js';
 
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
@@ -92,18 +93,19 @@ test('every test that README.md, CONTRIBUTING.md, SECURITY.md or the README of a
   );
 });
 
-test('src/program/README.md names only commands and options that the program has', () => {
+test('src/program/README.md names only commands and options that the program has', async () => {
   const text = readFileSync(join(root, 'src/program/README.md'), 'utf8');
   const lines = [...text.matchAll(/^store-orders (.+)$/gm)].map(([, line = '']) => line.split(' '));
   assert.ok(lines.length > 0);
-  const helps = lines.map((words) => {
-    const args = [join(root, 'dist/program/main.js'), ...words, '--help'];
-    const help = execFileSync(process.execPath, args, { encoding: 'utf8' });
+  const { output } = commandsIn();
+  const helps: string[] = [];
+  for (const words of lines) {
+    const help = await output([...words, '--help']);
+    helps.push(help);
     for (const option of words.filter((word) => word.startsWith('--'))) {
       assert.match(help, new RegExp(`^ {2}${option}( |$)`, 'm'), words.join(' '));
     }
-    return help;
-  });
+  }
   for (const [, option = ''] of text.matchAll(/`(--[a-z-]+)/g)) {
     assert.ok(
       helps.some((help) => help.includes(`  ${option} `)),
