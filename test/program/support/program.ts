@@ -92,7 +92,7 @@ interface IssuedKey {
 }
 
 export async function issueKey(cwd: string, ...plan: readonly string[]): Promise<IssuedKey> {
-  const { key, id } = Object(await answerOf(['keys', 'create', '--plan', ...plan], { cwd }));
+  const { key, id } = Object(await commandsIn(cwd).json(['keys', 'create', '--plan', ...plan]));
   assert.ok(typeof key === 'string' && typeof id === 'string');
   return { key, id };
 }
