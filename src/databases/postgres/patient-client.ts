@@ -73,10 +73,7 @@ export function createPatientClient(
         }
         running.add(end);
         const replied = client.query({ ...statement, ...NO_LIMIT });
-        replied.then(
-          () => end(false),
-          (error) => end(codeOf(error) === READ_ONLY),
-        );
+        replied.catch(codeOf).then((reply) => end(reply === READ_ONLY));
         replied.then(resolve, reject);
       });
     },
