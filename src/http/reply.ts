@@ -27,10 +27,13 @@ export interface SharedPieces extends AsyncIterable<Uint8Array> {
   readonly pieces: readonly Uint8Array[];
 }
 
+/** The most that is written at once. A client that reads 20 kB/s takes it in a minute. */
+export const MAX_PART_BYTES = 1_048_576;
+
 /** A complete body in pieces, as one client takes it. */
 export interface TakenPieces extends AsyncIterable<Uint8Array> {
   readonly length: number;
-  /** The body, if it is one piece. */
+  /** The body, if it is one piece that is written at once. */
   readonly onlyPiece: Uint8Array | undefined;
   /** Resolves if the body is cut off before its end. */
   readonly cut: Promise<StreamEnd>;

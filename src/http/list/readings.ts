@@ -1,4 +1,4 @@
-import type { SharedPieces, StreamEnd, TakenPieces } from '../reply.js';
+import { MAX_PART_BYTES, type SharedPieces, type StreamEnd, type TakenPieces } from '../reply.js';
 
 /** A client that is being sent a list. */
 interface Reading {
@@ -85,7 +85,7 @@ export function createReadings(current: () => readonly Uint8Array[]) {
       }
     }
     const { length, pieces } = list;
-    const onlyPiece = pieces.length === 1 ? pieces[0] : undefined;
+    const onlyPiece = pieces.length === 1 && length <= MAX_PART_BYTES ? pieces[0] : undefined;
     return { length, onlyPiece, cut, [Symbol.asyncIterator]: takePieces };
   }
 

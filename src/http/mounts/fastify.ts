@@ -4,7 +4,7 @@ import { isPieces, type Reply, setFields, withHostFields } from '../reply.js';
 import type { RequestHead } from '../request.js';
 import { checkService, type OrderService } from '../service/service.js';
 import { enqueue } from './node-internals.js';
-import { destroyWhenCut } from './node-reply.js';
+import { contentOf, type NodeResponse } from './node-reply.js';
 
 /** The part of Fastify that the mount uses. Not exported, so that editors suggest Fastify's type. */
 interface FastifyInstanceLike {
@@ -27,7 +27,7 @@ interface FastifyRequestLike {
 }
 
 interface FastifyReplyLike {
-  readonly raw: { readonly headersSent: boolean; destroy(error: Error): unknown };
+  readonly raw: NodeResponse;
   code(status: number): unknown;
   getHeader(name: string): unknown;
   header(name: string, value: string | string[]): unknown;
@@ -102,12 +102,11 @@ function send(reply: FastifyReplyLike, { status, headers, body }: Reply, isMulti
   // Without a serializer, Fastify would add a charset to the content type of a string.
   if (typeof body === 'string') reply.serializer(() => body);
   if (!isPieces(body)) return reply.send(body);
-  const stream = Readable.from(body);
-  destroyWhenCut(body, stream);
-  if (isMultiplexed) {
+  const content = contentOf(body, reply.raw);
+  if (isMultiplexed && content instanceof Readable) {
     // Otherwise, Fastify would end the HTTP/2 stream as if the truncated body were complete. If a
     // hook of the host has held back the response, Fastify reports the error with a 500.
-    stream.once('error', (error) => reply.raw.headersSent && reply.raw.destroy(error));
+    content.once('error', (error) => reply.raw.headersSent && reply.raw.destroy(error));
   }
-  return reply.send(stream);
+  return reply.send(content);
 }

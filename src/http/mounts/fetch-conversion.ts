@@ -1,5 +1,5 @@
 import { ReadableStream } from 'node:stream/web';
-import { forEachField, isPieces, type Reply } from '../reply.js';
+import { forEachField, isPieces, isTaken, type Reply } from '../reply.js';
 import type { RequestHead } from '../request.js';
 
 export function headOf(request: Request, ignoredField?: string): RequestHead {
@@ -30,6 +30,6 @@ export function toResponse({ status, headers, body }: Reply): Response {
   // Stops Cloudflare Workers from compressing a list that is already compressed.
   const workersOptions = fields.has('Content-Encoding') && { encodeBody: 'manual' };
   // `new Response` throws for a 204 with a body, even an empty one.
-  const content = isPieces(body) ? ReadableStream.from(body) : body;
+  const content = isPieces(body) ? (isTaken(body) && body.onlyPiece) || ReadableStream.from(body) : body;
   return new Response(content, { status, headers: fields, ...workersOptions });
 }

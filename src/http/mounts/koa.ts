@@ -1,16 +1,17 @@
 import { Readable } from 'node:stream';
+import { types } from 'node:util';
 import { isPieces, type Reply, setFields, withHostFields } from '../reply.js';
 import { type RequestHead, withTarget } from '../request.js';
 import { checkService, type OrderService } from '../service/service.js';
 import { enqueue } from './node-internals.js';
-import { destroyWhenCut } from './node-reply.js';
+import { contentOf, type NodeResponse } from './node-reply.js';
 import { respondBeforeErrors } from './node-server.js';
 import { createPrefixWarning } from './warnings.js';
 
 /** The part of Koa's context that the mount uses. */
 interface KoaContextLike {
   readonly req: RequestHead;
-  readonly res: { readonly destroyed: boolean };
+  readonly res: NodeResponse;
   readonly originalUrl: string;
   readonly ip: string;
   readonly response: { get(name: string): unknown };
@@ -59,21 +60,13 @@ function send(ctx: KoaContextLike, { status, headers, body }: Reply): void {
   // The header fields come last, because Koa sets some of its own when it receives the body. A body
   // of `undefined` would make the response a 204.
   if (body !== undefined) {
-    const content = bodyOf(body);
+    const content = isPieces(body) ? contentOf(body, ctx.res) : body;
     // Since version 24, Node.js does not end a stream that is piped to a closed response.
     if (content instanceof Readable && ctx.res.destroyed) content.destroy();
-    ctx.body = content;
+    ctx.body = types.isUint8Array(content) ? Buffer.from(content.buffer, content.byteOffset, content.length) : content;
   }
   setFields(
     withHostFields(headers, (name) => ctx.response.get(name)),
     (name, value) => ctx.set(name, value),
   );
-}
-
-function bodyOf(body: Exclude<Reply['body'], undefined>): string | Buffer | Readable {
-  if (typeof body === 'string') return body;
-  if (!isPieces(body)) return Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-  const stream = Readable.from(body);
-  destroyWhenCut(body, stream);
-  return stream;
 }

@@ -11,12 +11,13 @@ import type { OrderService } from 'store-orders';
 import { nodeHandler } from 'store-orders/handler';
 import { fakeStore } from '../../support/fake-store.js';
 import { createDeferred, until } from '../../support/until.js';
+import { settled } from '../list/support/asker.js';
 import { createEndless, PAGE } from '../support/endless.js';
 import { get } from '../support/messages.js';
 import { open } from '../support/raw-socket.js';
 import { createShop, KEY, ORDERS } from '../support/shop.js';
 import { certificate } from './support/certificate.js';
-import { serve } from './support/servers.js';
+import { SERVERS, serve } from './support/servers.js';
 
 const PATIENCE_MS = 120_000;
 const GET = get();
@@ -143,32 +144,54 @@ for (const name of ['node:http', 'node:https']) {
   });
 }
 
-for (const ending of ['its client has taken it', 'it is cut off']) {
-  test(`a list in one piece counts as being sent until ${ending}`, async (t) => {
-    const onlyPiece = Buffer.alloc(900_000, ' ');
-    const { promise: cut, resolve: cutOff } = createDeferred<unknown>();
-    let open = 0;
-    const body = {
-      length: onlyPiece.length,
-      onlyPiece,
-      cut,
-      async *[Symbol.asyncIterator]() {
-        open++;
-        try {
-          yield onlyPiece;
-        } finally {
-          open--;
-        }
-      },
-    };
-    const headers = ['Content-Length', `${body.length}`];
-    const reply = { status: 200, headers, body, chargedTo: 'key', keyId: 'ann', isAddressOverLimit: false } as const;
-    const service = { ...createShop().service, respond: () => reply };
-    const { response } = (await HOSTS['node:http']?.(t, service, 16)) ?? assert.fail();
-    await until(() => open > 0);
-    if (ending === 'it is cut off') cutOff({ bytes: 0, error: new Error('cut off') });
-    else response.resume();
-    await until(() => open === 0);
+/** Creates a service whose list is one piece, and counts the clients that are being sent it. */
+function createPieceShop(ready: Promise<void>) {
+  const onlyPiece = Buffer.alloc(900_000, ' ');
+  const { promise: cut, resolve: cutOff } = createDeferred<unknown>();
+  const counts = { open: 0 };
+  async function* take() {
+    counts.open++;
+    try {
+      yield onlyPiece;
+    } finally {
+      counts.open--;
+    }
+  }
+  const body = { length: onlyPiece.length, onlyPiece, cut, [Symbol.asyncIterator]: take };
+  const headers = ['Content-Length', `${body.length}`];
+  const reply = { status: 200, headers, body, chargedTo: 'key', keyId: 'ann', isAddressOverLimit: false } as const;
+  const respond = () => ready.then(() => reply);
+  return { service: { ...createShop().service, respond }, counts, cutOff };
+}
+
+for (const name of ['nodeHandler', 'koaMiddleware', 'fastifyPlugin'] as const) {
+  for (const ending of ['its client has taken it', 'it is cut off']) {
+    test(`${name}: a list in one piece counts as being sent until ${ending}`, async (t) => {
+      const { service, counts, cutOff } = createPieceShop(Promise.resolve());
+      const { response } = overSocket(open(await serve(t, await SERVERS[name](service))), 16);
+      await until(() => counts.open > 0);
+      if (ending === 'it is cut off') cutOff({ bytes: 0, error: new Error('cut off') });
+      else response.resume();
+      await until(() => counts.open === 0);
+    });
+  }
+
+  test(`${name}: lists in one piece do not count after their client has hung up`, async (t) => {
+    const { promise: ready, resolve: setReady } = createDeferred();
+    const { service, counts } = createPieceShop(ready);
+    const server = await SERVERS[name](service);
+    const closed: boolean[] = [];
+    server.on('request', (_request, response) => {
+      const index = closed.push(false) - 1;
+      response.once('close', () => closed.splice(index, 1, true));
+    });
+    const { hangUp } = overSocket(open(await serve(t, server)), 3);
+    await until(() => closed.length === 3);
+    hangUp();
+    await until(() => closed.every(Boolean));
+    setReady();
+    await settled();
+    assert.equal(counts.open, 0);
   });
 }
 
