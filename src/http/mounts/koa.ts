@@ -17,6 +17,7 @@ interface KoaContextLike {
   readonly response: { get(name: string): unknown };
   status: number;
   body: unknown;
+  onerror(error: Error): void;
   set(name: string, value: string | string[]): void;
 }
 
@@ -61,8 +62,12 @@ function send(ctx: KoaContextLike, { status, headers, body }: Reply): void {
   // of `undefined` would make the response a 204.
   if (body !== undefined) {
     const content = isPieces(body) ? contentOf(body, ctx.res) : body;
-    // Since version 24, Node.js does not end a stream that is piped to a closed response.
-    if (content instanceof Readable && ctx.res.destroyed) content.destroy();
+    if (content instanceof Readable) {
+      // Since version 24, Node.js does not end a stream that is piped to a closed response.
+      if (ctx.res.destroyed) content.destroy();
+      // Middleware such as `koa-compress` pipes the stream into its own, which would then never end.
+      content.once('error', (error) => (ctx.res.headersSent ? ctx.res.destroy(error) : ctx.onerror(error)));
+    }
     ctx.body = types.isUint8Array(content) ? Buffer.from(content.buffer, content.byteOffset, content.length) : content;
   }
   setFields(
