@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2';
 import type { Duplex } from 'node:stream';
@@ -121,12 +122,15 @@ const versionedPages = (version: number, pages: readonly string[]) => ({
   },
 });
 
-/** Begins to take a list. */
-async function beginList(service: ReturnType<typeof createGrowingShop>, fields: readonly string[] = []) {
-  const rawHeaders = [...bearer('ann-has-a-key'), ...fields];
+async function askForList(service: ReturnType<typeof createGrowingShop>, coding = 'identity') {
+  const rawHeaders = [...bearer('ann-has-a-key'), 'Accept-Encoding', coding];
   const { body } = await service.respond({ method: 'GET', url: ORDERS, rawHeaders });
-  assert.ok(typeof body === 'object' && Symbol.asyncIterator in body);
-  const iterator = body[Symbol.asyncIterator]();
+  return typeof body === 'object' && Symbol.asyncIterator in body ? body : assert.fail();
+}
+
+/** Begins to take a list. */
+async function beginList(service: ReturnType<typeof createGrowingShop>) {
+  const iterator = (await askForList(service))[Symbol.asyncIterator]();
   await iterator.next();
   return iterator;
 }
@@ -168,6 +172,15 @@ test('lists of one piece count too', async () => {
   for (let version = 0; version < 180; version++) await beginList(service);
   assert.ok(messages.some(({ isCutOff }) => isCutOff));
 });
+
+for (const coding of ['gzip', 'br']) {
+  test(`a list that is compressed to one piece counts too (${coding})`, async () => {
+    const page = `{"id":1,"shipDate":"${randomBytes(150_000).toString('base64')}"}`;
+    const service = createGrowingShop((version) => versionedPages(version, [page]));
+    const body = await askForList(service, coding);
+    assert.ok('cut' in body && 'onlyPiece' in body && body.onlyPiece instanceof Uint8Array);
+  });
+}
 
 const longPages = (version: number) => versionedPages(version, [`{"id":${version}}`.padEnd(12 * MIB)]);
 

@@ -138,21 +138,25 @@ test('what a function returns for all requests is not read in the context of the
   assert.deepEqual(notes, within(['page', 'check'], 'server'));
 });
 
-test('of concurrent requests for lists that depend on who asks, each gets its own', async () => {
-  async function list() {
-    await setImmediate();
-    const name = `${context.getStore()}`;
-    return pagesOf([[{ id: 1n, shipDate: name }]], name);
-  }
-  const { service } = createShop({ store: fakeStore({ list }) });
-  const names = ['a.shop', 'b.shop', 'c.shop', 'd.shop'];
-  const replies = names.map((name) => context.run(name, async () => service.respond(GET)));
-  const listed = (await Promise.all(replies)).map(({ body }) => body);
-  assert.deepEqual(
-    listed,
-    names.map((name) => `[{"id":1,"shipDate":"${name}"}]`),
-  );
-});
+for (const [kind, listOf] of Object.entries({
+  'pages with a version': (name: string) => pagesOf([[{ id: 1n, shipDate: name }]], name),
+  'arrays without a version': (name: string) => [{ id: 1n, shipDate: name }],
+})) {
+  test(`of concurrent requests for lists that depend on who asks, each gets its own (${kind})`, async () => {
+    async function list() {
+      await setImmediate();
+      return listOf(`${context.getStore()}`);
+    }
+    const { service } = createShop({ store: fakeStore({ list }) });
+    const names = ['a.shop', 'b.shop', 'c.shop', 'd.shop'];
+    const replies = names.map((name) => context.run(name, async () => service.respond(GET)));
+    const listed = (await Promise.all(replies)).map(({ body }) => body);
+    assert.deepEqual(
+      listed,
+      names.map((name) => `[{"id":1,"shipDate":"${name}"}]`),
+    );
+  });
+}
 
 test('a cancel that PostgreSQL carries out alone is sent in its own context, and a group in that of the store', async () => {
   const { notes, note } = createNotes();
