@@ -35,7 +35,7 @@ export async function runPrimary({ workers: count, host, metricsPort }: Settings
     const { worker, ended, listening } = started;
     running.add(started);
     void ended.then(() => running.delete(started));
-    const isOther = (other: RunningWorker) => other !== started && other.isListening;
+    const isOther = (other: RunningWorker) => other !== started && other.isListening && other.worker.isConnected();
     takeBackAtEnd(worker, () => !isStopping && Array.from(running).some(isOther));
     const killSilent = () => {
       log.error('worker does not respond', { worker: number });

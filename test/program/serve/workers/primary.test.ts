@@ -93,6 +93,22 @@ test('if all workers end, no connection that was handed to them stays open', { s
   assert.ok(responses.every((response) => ['', 'ECONNRESET'].includes(response)));
 });
 
+test('a connection of a worker that ends is closed if the channel to the only other worker has ended before', {
+  skip,
+}, async (t) => {
+  const primary = startPrimary(t);
+  const { stopped, responses } = await connectToStopped(primary, 1);
+  await until(() => responses.length === 3);
+  const [first = 0, second = 0] = primary.workers();
+  assert.deepEqual(stopped, [first]);
+  t.after(() => process.kill(second, 'SIGKILL'));
+  process.kill(second, 'SIGHUP');
+  await until(() => primary.events().length === 2);
+  process.kill(first, 'SIGKILL');
+  await until(() => responses.length === 4);
+  assert.ok(['', 'ECONNRESET'].includes(responses[3] ?? ''));
+});
+
 test('a worker that leaves three questions of the primary unanswered is replaced, and the others stay', {
   skip,
 }, async (t) => {
