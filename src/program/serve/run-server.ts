@@ -56,6 +56,7 @@ export async function runServer(
       // the connections of a worker in the next pass.
       lifecycle.onStop((reason) => {
         lifecycle.report('stopping', reason);
+        database.close();
         resolve(server.drain());
       });
     });
