@@ -18,7 +18,8 @@ export interface FetchMountOptions<Context extends unknown[]> {
 
 /**
  * Creates a handler that takes a Request and returns a Response. It mounts the service in Hono, h3,
- * Bun, Deno and other hosts.
+ * Bun, Deno and other hosts. All readers share the chunks of a long list, so copy them before you
+ * enqueue them in a stream with `type: 'bytes'`, which takes their memory away.
  * @example
  * ```ts
  * import { fetchHandler } from 'store-orders/fetch';
