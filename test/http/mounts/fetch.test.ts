@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fetchHandler } from 'store-orders/fetch';
-import { fakeStore } from '../../support/fake-store.js';
+import { fakeStore, pagesOf } from '../../support/fake-store.js';
 import { createShop, KEY, ORDERS } from '../support/shop.js';
 
 const URL = `http://orders.test${ORDERS}`;
@@ -49,4 +49,20 @@ test('with compressLists: false, a list is sent uncompressed to a client that ac
     const { headers } = await handle(new Request(URL, { headers: [KEY, ['Accept-Encoding', 'gzip']] }));
     assert.deepEqual([headers.get('content-encoding'), headers.get('vary')], [coding, 'Accept-Encoding']);
   }
+});
+
+test('a list of one piece is whole for the next reader, after a host has taken its bytes into a byte stream', async () => {
+  const list = () => pagesOf([[{ id: 1n, shipDate: 'x'.repeat(200_000) }]], 'v1');
+  const handle = fetchHandler(createShop({ store: fakeStore({ list }) }).service);
+  const ask = async () => (await handle(new Request(URL, { headers: [KEY] }))).body ?? assert.fail();
+  const [first, second] = [await ask(), await ask()];
+  const bytes = new ReadableStream({
+    type: 'bytes',
+    async start(controller) {
+      for await (const chunk of first) controller.enqueue(chunk);
+      controller.close();
+    },
+  });
+  const { length } = await new Response(bytes).text();
+  assert.equal((await new Response(second).text()).length, length);
 });
