@@ -25,8 +25,9 @@ import { createTransition } from './transition.js';
 export interface PostgresOrderStore extends SharedOrderStore {
   /**
    * Creates the table, or migrates it to its newest version, and restores its trigger if the trigger
-   * was lost. Await this before any other call. Several processes can call it at the same time. The
-   * right to create tables is needed only if there is something to create.
+   * was lost. Await this before any other call. Several processes can call it at the same time: each
+   * waits for the others for up to 30 s, or for the `lock_timeout` of its connections. The lock, and
+   * the right to create tables, are needed only if there is something to create.
    */
   migrate(): Promise<void>;
 }
