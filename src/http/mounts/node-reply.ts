@@ -97,7 +97,7 @@ function sendPieces(response: NodeResponse, body: AsyncIterable<Uint8Array>): vo
   response.end(body.onlyPiece);
   // The system has already taken the piece for most clients. It counts as kept for the others.
   if (response.writableLength === 0) return;
-  countUntilSent(body, response);
+  void countUntilSent(body, response);
   cutIfStalled(response);
 }
 
@@ -107,21 +107,18 @@ function sendPieces(response: NodeResponse, body: AsyncIterable<Uint8Array>): vo
  */
 export function contentOf(body: AsyncIterable<Uint8Array>, response: NodeResponse): Uint8Array | Readable {
   if (isTaken(body) && body.onlyPiece !== undefined) {
-    void countUnlessSent(body, response);
+    void countUntilSent(body, response);
     return body.onlyPiece;
   }
   destroyWhenCut(body, response);
   return Readable.from(body);
 }
 
-async function countUnlessSent(body: TakenPieces, response: NodeResponse): Promise<void> {
+async function countUntilSent(body: TakenPieces, response: NodeResponse): Promise<void> {
   await setImmediate();
   // The system has already taken most responses. The length is `NaN` in serverless-http.
   const isSent = response.writableEnded && !(response.writableLength > 0);
-  if (!isSent && !isClosed(response)) countUntilSent(body, response);
-}
-
-function countUntilSent(body: TakenPieces, response: NodeResponse): void {
+  if (isSent || isClosed(response)) return;
   destroyWhenCut(body, response);
   const pieces = body[Symbol.asyncIterator]();
   pieces.next().catch(() => {});
