@@ -127,9 +127,16 @@ export class FileWorker<Parts> {
   }
 
   #flush(): void {
-    // If the worker has ended meanwhile, these calls have been rejected.
-    this.#worker?.postMessage(this.#unsent);
+    const calls = this.#unsent;
     this.#unsent = [];
+    try {
+      // If the worker has ended meanwhile, these calls have been rejected.
+      this.#worker?.postMessage(calls);
+    } catch (error) {
+      // A caller without types may give a promise, for example, instead of an id.
+      for (const { id } of calls) this.#settle({ id, failure: this.#failure(messageOf(error)) });
+      this.#watchFirst();
+    }
   }
 
   /**
