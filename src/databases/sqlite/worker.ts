@@ -145,8 +145,7 @@ function open<Parts>(
 ) {
   const database = openSqliteDatabase(file);
   try {
-    const select = prepare(database, 'SELECT count(*) FROM sqlite_schema');
-    const read = () => void select.get();
+    const read = () => void prepare(database, 'SELECT count(*) FROM sqlite_schema').get();
     // SQLite writes the page with this number even if the number stays the same.
     const write = () => void database.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
     retryWhileBusy(database, isWriter ? () => makeDurable(database) : read, reportRunning);

@@ -148,6 +148,28 @@ test('while another connection holds the write lock, reads do not wait, and writ
   }
 });
 
+test('while another connection locks the whole file, as the last one does that closes it, the first read and the first write wait', {
+  skip:
+    process.getBuiltinModule('node:sqlite') === undefined && 'libsql keeps closed files open: use Node 22.13 or newer',
+}, async (t) => {
+  const { file, store, threads } = opened(t);
+  const other = openSqliteDatabase(file);
+  other.exec("PRAGMA locking_mode = EXCLUSIVE; INSERT INTO orders (id, status) VALUES (1, 'pending')");
+  const settled = Promise.allSettled([store.get(1n), store.cancel(1n)]);
+  await nextTurn();
+  // The thread that Node.js starts for tsx may be announced too. Nothing listens to that one.
+  const used = threads.filter((thread) => thread.listenerCount('message') > 0);
+  // The first message of a thread reports that it runs, and the next that it has found the lock.
+  const waiting = used.map(async (thread) => {
+    for (let message = 0; message < 2; message++) await once(thread, 'message');
+  });
+  await Promise.race([settled, ...waiting]);
+  other.close();
+  const [read, written] = await settled;
+  assert.equal(read.status, 'fulfilled');
+  assert.deepEqual(written, { status: 'fulfilled', value: 'cancelled' });
+});
+
 test('while a thread hangs, reads do not wait; a write is late after 3 s, plus 1 ms for each record, and then every write until the thread responds', async (t) => {
   const { file, store, threads } = opened(t);
   await store.put([{ id: 1 }]);
