@@ -102,7 +102,6 @@ export function createCircuitBreaker({ deadlineMs, ...options }: CircuitBreakerO
         isOver = true;
         clearTimeout(timer);
         reject(error);
-        // This comes last, so that the request is decided even if `onChange` throws.
         noteFailure(call, key, error);
       }
 

@@ -1,4 +1,5 @@
 import { checkFields, checkFunction, checkOneOf, checkWholeNumber } from '../../check.js';
+import { messageOf } from '../../message-of.js';
 import { NO_STRIKES, withBan } from '../ban.js';
 import type { Clock } from '../clock.js';
 import { checkCost, type Decision, type RateLimiter } from '../limiter.js';
@@ -85,7 +86,8 @@ export interface RedisLimiterOptions {
   readonly refusalCacheMs?: number | undefined;
   /**
    * Called when the mode changes, and when an outage goes on for another reason. In an outage,
-   * `error` is the failure of the server.
+   * `error` is the failure of the server. If the function throws or rejects, a process warning
+   * reports it.
    */
   readonly onMode?: ((mode: LimiterMode, error?: unknown) => void) | undefined;
   /**
@@ -132,7 +134,13 @@ export function createRedisLimiter(options: RedisLimiterOptions): RedisLimiter {
   const breaker = createCircuitBreaker({
     deadlineMs,
     probe: calls.probe,
-    onChange: (outage) => (outage === undefined ? onMode('shared') : onMode(onBackendError, outage.error)),
+    async onChange(outage) {
+      try {
+        await (outage === undefined ? onMode('shared') : onMode(onBackendError, outage.error));
+      } catch (error) {
+        process.emitWarning(`onMode failed: ${messageOf(error)}`, 'StoreOrdersWarning');
+      }
+    },
   });
   /** Decides while the server fails. It keeps its counts for the life of the process. */
   const local = createStatefulLimiter({ clock, maxAddresses });

@@ -124,6 +124,29 @@ describe('a limiter over Redis, on a clock that only the tests move', () => {
     );
   });
 
+  test('an `onMode` that throws or rejects fails no request, and becomes a warning', async () => {
+    const warnings = mock.method(process, 'emitWarning', () => {});
+    const failures = [
+      () => {
+        throw new Error('log closed');
+      },
+      () => Promise.reject(new Error('pager away')),
+    ];
+    for (const onMode of failures) {
+      const limiter = open({ onMode });
+      server = 'fails';
+      for (let n = 0; n < 3; n++) assert.ok((await limiter.take('key', PLAN)).allowed);
+      server = 'replies';
+      await pass(1_000);
+      assert.equal(limiter.mode, 'local');
+      await turn();
+      assert.equal(limiter.mode, 'shared');
+    }
+    const texts = warnings.mock.calls.map(({ arguments: [text] }) => text);
+    const [first, second] = ['onMode failed: log closed', 'onMode failed: pager away'];
+    assert.deepEqual(texts, [first, first, second, second]);
+  });
+
   test('a late reply does not end a row of failures', async () => {
     const limiter = open();
     await pause(limiter, 1);
