@@ -74,9 +74,9 @@ async function createClient({ nodes, db, tls, username, password }: RedisAddress
     socketTimeout: CONNECT_MS,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
-    // READONLY means that this server has become a replica. Its name may now lead to the new
-    // master, so the client reconnects. Before Redis 7, the word is inside the error of a script.
-    reconnectOnError: (error: Error) => messageOf(error).includes('READONLY'),
+    // This server is no longer a primary, or has lost its replicas. Its name may now lead to the new
+    // primary, so the client reconnects. Before Redis 7, the word is inside the error of a script.
+    reconnectOnError: (error: Error) => /READONLY|MASTERDOWN|NOREPLICAS/.test(messageOf(error)),
   };
   const [node] = nodes;
   if (nodes.length === 1) return new Redis({ ...options, ...node, db, retryStrategy: retryDelayMs });

@@ -49,12 +49,15 @@ test('a server uses the user, the password and the database of a Redis URL, and 
   for (const text of texts) assert.doesNotMatch(text, /s3cr3t|pass[^w]/);
 });
 
-test('the program hides the password in an error of Redis; it connects again if the server is read-only, silent or closes the connection, and sends no command twice', async (t) => {
+test('the program hides the password in an error of Redis; it connects again if the server cannot write, is silent or closes the connection, and sends no command twice', async (t) => {
   const received: string[] = [];
   let knowsAuth = false;
-  // Before version 7, a server puts the error of a script's command into a longer one.
-  const readOnly =
-    "-ERR Error running script (call to f_0): @user_script:1: -READONLY You can't write against a read only replica.\r\n";
+  const refusals = new Map([
+    // Before version 7, a server puts the error of a script's command into a longer one.
+    ['INCR', "ERR Error running script: @user_script:1: -READONLY You can't write against a read only replica."],
+    ['DECR', "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."],
+    ['APPEND', 'NOREPLICAS Not enough good replicas to write.'],
+  ]);
   const fake = createServer((socket) => {
     socket.on('error', () => {});
     socket.on('data', (commands) => {
@@ -62,7 +65,7 @@ test('the program hides the password in an error of Redis; it connects again if 
         received.push(name);
         // Servers that do not know AUTH repeat the password in their error messages, and so do proxies.
         if (!knowsAuth) socket.write(`-ERR unknown command 'AUTH', with args beginning with: '${PASSWORD}'\r\n`);
-        else if (name === 'INCR') socket.write(readOnly);
+        else if (refusals.has(name)) socket.write(`-${refusals.get(name)}\r\n`);
         else if (name === 'DEL') socket.destroy();
         else if (name !== 'TOUCH') socket.write('+OK\r\n');
       }
@@ -75,7 +78,7 @@ test('the program hides the password in an error of Redis; it connects again if 
   await assert.rejects(redis.send(['PING'], ''), /with args beginning with: '\*\*\*'$/);
   knowsAuth = true;
   await until(redis.isConnected);
-  const failing = ['INCR', 'DEL', 'TOUCH'];
+  const failing = [...refusals.keys(), 'DEL', 'TOUCH'];
   for (const command of failing) {
     assert.equal(await redis.send(['PING'], ''), 'OK');
     await assert.rejects(redis.send([command], ''));
