@@ -20,8 +20,8 @@ export async function connectRedis(address: RedisAddress) {
       resolve();
     });
     // Until the connection is back, each command fails with the last failure.
-    client.on('error', (error: Error) => {
-      failure = new Error(withoutPassword(messageOf(error), address));
+    client.on('error', (error) => {
+      failure = new Error(withoutPassword(messageOf(error.lastNodeError ?? error), address));
       resolve();
     });
     setTimeout(resolve, CONNECT_MS).unref();
@@ -55,8 +55,13 @@ const ONE_OF_A_CLUSTER =
 interface Client {
   readonly status: string;
   call(command: string, ...parameters: string[]): Promise<unknown>;
-  on(event: 'ready' | 'error', listener: (error: Error) => void): unknown;
+  on(event: 'ready' | 'error', listener: (error: DriverError) => void): unknown;
   disconnect(): void;
+}
+
+interface DriverError extends Error {
+  /** Why a cluster cannot be used. The error itself only says that no node has answered. */
+  readonly lastNodeError?: Error | null;
 }
 
 async function createClient({ nodes, db, tls, username, password }: RedisAddress): Promise<Client> {

@@ -90,6 +90,20 @@ test('the program hides the password in an error of Redis; it connects again if 
   assert.deepEqual(sent, failing);
 });
 
+test('the error of a cluster that cannot be used says why', { skip }, async (t) => {
+  const { port, client } = await redisFor(t);
+  const nodes = [1, 2].map(() => ({ host: HOST, port }));
+  await client.config('SET', 'requirepass', 'another');
+  for (const { reason, ...password } of [
+    { password: PASSWORD, reason: /^Error: WRONGPASS / },
+    { password: 'another', reason: /^Error: ERR This instance has cluster support disabled$/ },
+  ]) {
+    const redis = await connectRedis({ nodes, name: '', db: 0, tls: false, ...password });
+    t.after(redis.close);
+    await assert.rejects(redis.send(['PING'], ''), reason);
+  }
+});
+
 test('a server needs several URLs for a Redis cluster; with only one URL, it logs an error', { skip }, async (t) => {
   const { cwd, output } = programIn();
   const cluster = await startRedisCluster();
