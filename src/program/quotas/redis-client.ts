@@ -21,7 +21,11 @@ export async function connectRedis(address: RedisAddress) {
     });
     // Until the connection is back, each command fails with the last failure.
     client.on('error', (error) => {
+      // After a disconnect, the driver's own next command fails. That is not the reason.
+      if (error.message.startsWith("Stream isn't writeable")) return;
       failure = new Error(withoutPassword(messageOf(error.lastNodeError ?? error), address));
+      // Otherwise the driver would go on with database 0.
+      if (error.command?.name === 'select') client.disconnect(true);
       resolve();
     });
     setTimeout(resolve, CONNECT_MS).unref();
@@ -56,10 +60,12 @@ interface Client {
   readonly status: string;
   call(command: string, ...parameters: string[]): Promise<unknown>;
   on(event: 'ready' | 'error', listener: (error: DriverError) => void): unknown;
-  disconnect(): void;
+  disconnect(reconnect?: boolean): void;
 }
 
 interface DriverError extends Error {
+  /** The command that the server refused. */
+  readonly command?: { readonly name: string };
   /** Why a cluster cannot be used. The error itself only says that no node has answered. */
   readonly lastNodeError?: Error | null;
 }

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import { createPlan, perDay } from 'store-orders/limiter';
 import { createRedisLimiter, type RedisLimiter } from 'store-orders/redis';
 import { connectRedis } from '../../../dist/program/quotas/redis-client.js';
@@ -88,6 +89,32 @@ test('the program hides the password in an error of Redis; it connects again if 
   }
   const sent = received.filter((name) => failing.includes(name));
   assert.deepEqual(sent, failing);
+});
+
+test('no other database is used than that of the URL, and the error says why it cannot be used; once it can, it is', {
+  skip,
+}, async (t) => {
+  const { port, client } = await redisFor(t, ['--databases', '4']);
+  await client.acl('SETUSER', 'shop', 'on', `>${PASSWORD}`, '~*', '+@all', '-select');
+  const own = { nodes: [{ host: HOST, port }], name: '', tls: false };
+  for (const { reason, ...address } of [
+    { ...own, db: 4, reason: /^Error: ERR DB index is out of range$/ },
+    { ...own, db: 3, username: 'shop', password: PASSWORD, reason: /^Error: NOPERM .* 'select' command$/ },
+  ]) {
+    const redis = await connectRedis(address);
+    t.after(redis.close);
+    for (let n = 0; n < 20; n++) {
+      await assert.rejects(redis.send(['INCR', 'n'], 'n'), reason);
+      await delay(10);
+    }
+    assert.equal(await client.dbsize(), 0);
+    if (address.db === 4) continue;
+    await client.acl('SETUSER', 'shop', '+select');
+    await until(redis.isConnected);
+    assert.equal(await redis.send(['INCR', 'n'], 'n'), 1);
+    await client.select(3);
+    assert.equal(await client.dbsize(), 1);
+  }
 });
 
 test('the error of a cluster that cannot be used says why', { skip }, async (t) => {
