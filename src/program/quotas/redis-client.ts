@@ -15,11 +15,8 @@ export async function connectRedis(address: RedisAddress) {
   const client = await createClient(address);
   let failure: Error | undefined;
   await new Promise<void>((resolve) => {
-    client.on('ready', () => {
-      failure = undefined;
-      resolve();
-    });
-    // Until the connection is back, each command fails with the last failure.
+    client.on('ready', () => resolve());
+    // Until the server answers again, each command fails with the last failure.
     client.on('error', (error) => {
       // After a disconnect, the driver's own next command fails. That is not the reason.
       if (error.message.startsWith("Stream isn't writeable")) return;
@@ -37,7 +34,10 @@ export async function connectRedis(address: RedisAddress) {
     // The error of `client.call` would not contain the reason.
     if (!isConnected()) throw failure ?? new Error('not connected');
     try {
-      return await client.call(...command);
+      const reply = await client.call(...command);
+      // Not when it is ready, because version 5 of the driver also says so after a wrong password.
+      if (isConnected()) failure = undefined;
+      return reply;
     } catch (error) {
       if (!messageOf(error).startsWith('MOVED ')) throw error;
       // This server is one node of a cluster, and is not used at all. If it counted its own part of
