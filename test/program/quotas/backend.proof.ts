@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { certificate } from '../../http/mounts/support/certificate.js';
 import { freePort } from '../../support/listen.js';
-import { skip } from '../../support/redis-server.js';
+import { skip, startRedisCluster } from '../../support/redis-server.js';
 import { root } from '../../support/root.js';
+import { temporaryDirectory } from '../../support/temporary-file.js';
 import { until } from '../../support/until.js';
 import { issueKey, programIn, remaining, startServer } from '../support/program.js';
 import { quotasOf, redisFor } from './support/redis.js';
@@ -109,4 +111,47 @@ test('servers with different prefixes count apart in one database, and one warni
   }
   await output(`quota reset ${id} --redis-url ${url('live:')}`);
   assert.match(String(await client.keys('*')), /^staging:[^,]*$/);
+});
+
+test('a server needs several URLs for a Redis cluster; with only one URL, it logs an error', { skip }, async (t) => {
+  const { cwd, output } = programIn();
+  const cluster = await startRedisCluster();
+  t.after(() => Promise.all(cluster.map((node) => node.stop())));
+  const urls = cluster.map(({ port }) => `redis://${HOST}:${port}`);
+  const keys = await Promise.all(Array.from({ length: 6 }, () => issueKey(cwd, 'enterprise', '--per-day', '5')));
+
+  const server = await startServer(t, { cwd }, '--redis-url', urls.slice(0, 2).join(','));
+  for (const { key } of keys) assert.equal(await remaining(server, key), '4');
+  assert.equal(await quotasOf(server), 'ok');
+  assert.deepEqual(server.events(), ['listening']);
+  const [first] = keys;
+  await output(`quota reset ${first?.id} --redis-url ${urls.join(',')}`);
+  assert.equal(await remaining(server, first?.key ?? ''), '4');
+  await server.stop('SIGTERM');
+
+  const alone = await startServer(t, { cwd }, '--redis-url', urls[0] ?? '');
+  for (const { key } of keys) assert.equal((await alone.get(key)).status, 200);
+  const LOCAL = 'quotas counted in this process only, where Redis fails';
+  await until(() => alone.events().includes(LOCAL));
+  const failure = alone.log().find(({ event }) => event === LOCAL);
+  const reason = 'this server is part of a cluster; name several of its nodes, or one name twice, separated by commas';
+  assert.equal(failure?.['error'], reason);
+});
+
+test('a rediss: URL requires TLS, and the certificate of the Redis server is checked', { skip }, async (t) => {
+  const cwd = temporaryDirectory();
+  const [cert, key] = [join(cwd, 'cert.pem'), join(cwd, 'key.pem')];
+  writeFileSync(cert, certificate.cert);
+  writeFileSync(key, certificate.key);
+  const tlsPort = await freePort();
+  const files = ['--tls-cert-file', cert, '--tls-key-file', key, '--tls-ca-cert-file', cert];
+  await redisFor(t, ['--tls-port', `${tlsPort}`, ...files, '--tls-auth-clients', 'no']);
+  const options = { cwd, env: { REDIS_URL: `rediss://localhost:${tlsPort}` } };
+
+  const server = await startServer(t, { ...options, env: { ...options.env, NODE_EXTRA_CA_CERTS: cert } });
+  assert.equal(await quotasOf(server), 'ok');
+  await server.stop('SIGTERM');
+  const doubtful = await startServer(t, options);
+  assert.equal(await quotasOf(doubtful), 'degraded');
+  assert.match(String(doubtful.log()[0]?.['error']), /certificate/);
 });

@@ -1,16 +1,12 @@
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createPlan, perDay } from 'store-orders/limiter';
 import { createRedisLimiter, type RedisLimiter } from 'store-orders/redis';
 import { connectRedis } from '../../../dist/program/quotas/redis-client.js';
-import { certificate } from '../../http/mounts/support/certificate.js';
-import { freePort, listenOnFreePort } from '../../support/listen.js';
+import { listenOnFreePort } from '../../support/listen.js';
 import { skip, startRedisCluster } from '../../support/redis-server.js';
-import { temporaryDirectory } from '../../support/temporary-file.js';
 import { until } from '../../support/until.js';
 import { issueKey, programIn, remaining, startServer } from '../support/program.js';
 import { quotasOf, redisFor } from './support/redis.js';
@@ -131,31 +127,6 @@ test('the error of a cluster that cannot be used says why', { skip }, async (t) 
   }
 });
 
-test('a server needs several URLs for a Redis cluster; with only one URL, it logs an error', { skip }, async (t) => {
-  const { cwd, output } = programIn();
-  const cluster = await startRedisCluster();
-  t.after(() => Promise.all(cluster.map((node) => node.stop())));
-  const urls = cluster.map(({ port }) => `redis://${HOST}:${port}`);
-  const keys = await Promise.all(Array.from({ length: 6 }, () => issueKey(cwd, 'enterprise', '--per-day', '5')));
-
-  const server = await startServer(t, { cwd }, '--redis-url', urls.slice(0, 2).join(','));
-  for (const { key } of keys) assert.equal(await remaining(server, key), '4');
-  assert.equal(await quotasOf(server), 'ok');
-  assert.deepEqual(server.events(), ['listening']);
-  const [first] = keys;
-  await output(`quota reset ${first?.id} --redis-url ${urls.join(',')}`);
-  assert.equal(await remaining(server, first?.key ?? ''), '4');
-  await server.stop('SIGTERM');
-
-  const alone = await startServer(t, { cwd }, '--redis-url', urls[0] ?? '');
-  for (const { key } of keys) assert.equal((await alone.get(key)).status, 200);
-  const LOCAL = 'quotas counted in this process only, where Redis fails';
-  await until(() => alone.events().includes(LOCAL));
-  const failure = alone.log().find(({ event }) => event === LOCAL);
-  const reason = 'this server is part of a cluster; name several of its nodes, or one name twice, separated by commas';
-  assert.equal(failure?.['error'], reason);
-});
-
 test('when all nodes of a cluster stop under load, no request waits for the deadline, and none is charged when they are back', {
   skip,
 }, async (t) => {
@@ -263,21 +234,3 @@ for (const signal of ['SIGSTOP', 'SIGKILL'] as const) {
     );
   });
 }
-
-test('a rediss: URL requires TLS, and the certificate of the Redis server is checked', { skip }, async (t) => {
-  const cwd = temporaryDirectory();
-  const [cert, key] = [join(cwd, 'cert.pem'), join(cwd, 'key.pem')];
-  writeFileSync(cert, certificate.cert);
-  writeFileSync(key, certificate.key);
-  const tlsPort = await freePort();
-  const files = ['--tls-cert-file', cert, '--tls-key-file', key, '--tls-ca-cert-file', cert];
-  await redisFor(t, ['--tls-port', `${tlsPort}`, ...files, '--tls-auth-clients', 'no']);
-  const options = { cwd, env: { REDIS_URL: `rediss://localhost:${tlsPort}` } };
-
-  const server = await startServer(t, { ...options, env: { ...options.env, NODE_EXTRA_CA_CERTS: cert } });
-  assert.equal(await quotasOf(server), 'ok');
-  await server.stop('SIGTERM');
-  const doubtful = await startServer(t, options);
-  assert.equal(await quotasOf(doubtful), 'degraded');
-  assert.match(String(doubtful.log()[0]?.['error']), /certificate/);
-});

@@ -7,6 +7,7 @@ import { SETTING_NAMES } from '../../../dist/program/settings/settings.js';
 import { filesOf, root } from '../../support/root.js';
 
 const MOST_FILES = 15;
+const MOST_LINES = 250;
 
 const files = ['src', 'test', 'bench'].flatMap(filesOf);
 /** The files that each TypeScript file imports, including imports of types. */
@@ -234,9 +235,14 @@ test('there are no circular imports, not even of types', () => {
   assert.deepEqual([...left], []);
 });
 
-test(`no folder has more than ${MOST_FILES} files`, () => {
+test(`no folder has more than ${MOST_FILES} files, and no file of code more than ${MOST_LINES} lines`, () => {
   const counts: Record<string, number> = {};
   for (const file of files) counts[posix.dirname(file)] = (counts[posix.dirname(file)] ?? 0) + 1;
   const full = Object.entries(counts).filter(([, count]) => count > MOST_FILES);
   assert.deepEqual(full, []);
+  const linesOf = (file: string) => readFileSync(`${root}/${file}`, 'utf8').trimEnd().split('\n').length;
+  assert.deepEqual(
+    files.filter((file) => /\.m?[jt]s$/.test(file) && linesOf(file) > MOST_LINES),
+    [],
+  );
 });
