@@ -18,18 +18,18 @@ export interface ListSource {
 
 /**
  * Creates the list of a database that other processes change too. It asks for the revision at most
- * every tenth of a second, and concurrent calls share the question. The pages are read after their
- * revision, so a list is never older than its version. A question that failed is not remembered.
+ * every tenth of a second, and concurrent calls share the question. A call that finds an older one
+ * waits for its answer, and then asks again. The pages are read after their revision, so a list is
+ * never older than its version. A question that failed is not remembered.
  */
 export function createNewestList({ readRevision, readPages, isUnchangeable = () => false }: ListSource) {
   /** Begins each version, because another database can have the same revision. */
   const listId = crypto.randomUUID();
   let newest: { readonly pages: OrderPages; readonly checkedMs: number } | undefined;
-  let checking: Promise<OrderPages> | undefined;
+  let checking: { readonly pages: Promise<OrderPages>; readonly sinceMs: number } | undefined;
   let changes = 0;
 
-  async function check(): Promise<OrderPages> {
-    const checkedMs = performance.now();
+  async function check(checkedMs: number): Promise<OrderPages> {
     const changesBefore = changes;
     // A check that began before a change of this process may not see it.
     const isCurrent = () => changes === changesBefore;
@@ -46,16 +46,21 @@ export function createNewestList({ readRevision, readPages, isUnchangeable = () 
     }
   }
 
+  /**
+   * Returns pages with a version. They show a change that `noteChange` has announced, and a change by
+   * another process at most a tenth of a second later.
+   */
+  function list(): MaybePromise<OrderPages> {
+    const nowMs = performance.now();
+    const isRecent = (ms: number) => nowMs - ms < CHANGES_LISTED_AFTER_MS;
+    if (newest !== undefined && isRecent(newest.checkedMs)) return newest.pages;
+    if (checking !== undefined && !isRecent(checking.sinceMs)) return checking.pages.then(list);
+    checking ??= { pages: check(nowMs), sinceMs: nowMs };
+    return checking.pages;
+  }
+
   return {
-    /**
-     * Returns pages with a version. They show a change that `noteChange` has announced, and a change
-     * by another process at most a tenth of a second later.
-     */
-    list(): MaybePromise<OrderPages> {
-      if (newest !== undefined && performance.now() - newest.checkedMs < CHANGES_LISTED_AFTER_MS) return newest.pages;
-      checking ??= check();
-      return checking;
-    },
+    list,
 
     /** Makes the next list show a change by this process. */
     noteChange(): void {

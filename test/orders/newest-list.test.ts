@@ -59,6 +59,21 @@ test('a change by another process has a new version a tenth of a second after th
   assert.equal(await textOf(after), '[2]');
 });
 
+test('calls that find a check of a tenth of a second ago in flight share one more check, which begins when it ends', async (t) => {
+  const { clock, state, list } = createDatabase(t);
+  const { promise, resolve } = createDeferred();
+  state.answered = promise;
+  const first = list();
+  state.revision++;
+  clock.nowMs = 100;
+  const later = [list(), list()];
+  assert.equal(state.checks, 1);
+  resolve();
+  const before = await first;
+  for (const pages of await Promise.all(later)) assert.notEqual(pages.version, before.version);
+  assert.equal(state.checks, 2);
+});
+
 test('a change by this process is listed at once, also if a check is in flight, whose answer is not remembered', async (t) => {
   const { state, list, noteChange } = createDatabase(t);
   const [early, late] = [createDeferred(), createDeferred()];
