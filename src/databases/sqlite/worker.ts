@@ -115,7 +115,9 @@ export function runParts<Parts extends Methods<Parts>>(createParts: (file: OpenF
     try {
       // libsql may keep the file open, and then loses a log that has been removed.
       if (data.isWriter) opened?.database.exec('PRAGMA wal_checkpoint');
-    } catch {}
+    } catch {
+      // A log that is still beside the file stays, and the next process that opens the file reads it.
+    }
     opened?.database.close();
     // Ends this thread only. The ports of Deno have no `close`.
     process.exit();

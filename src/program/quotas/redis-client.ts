@@ -35,7 +35,7 @@ export async function connectRedis(address: RedisAddress) {
     if (!isConnected()) throw failure ?? new Error('not connected');
     try {
       const reply = await client.call(...command);
-      // Not when it is ready, because version 5 of the driver also says so after a wrong password.
+      // Only a reply ends a failure: version 5 of the driver reports `ready` after a wrong password too.
       if (isConnected()) failure = undefined;
       return reply;
     } catch (error) {
