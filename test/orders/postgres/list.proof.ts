@@ -132,9 +132,9 @@ test('a million orders in PostgreSQL', { skip: missingEngine }, async (t) => {
     await until(isAtRest);
   });
 
-  for (const [orders, says, slowEnds] of [
-    [MANY, 'ends with an error, because 32 MB are not enough', (whole: number) => ['ECONNRESET', whole, whole, whole]],
-    [200_000, 'is read ahead', (whole: number) => Array(4).fill(whole)],
+  for (const [orders, says, cutOff] of [
+    [MANY, 'ends with an error, because 32 MB are not enough', ['ECONNRESET']],
+    [200_000, 'is read ahead', []],
   ] as const) {
     await t.test(
       `four keys whose clients stall do not keep another key from its list: of ${orders} orders, one of their lists ${says}`,
@@ -153,7 +153,9 @@ test('a million orders in PostgreSQL', { skip: missingEngine }, async (t) => {
         assert.ok(whole >= orders, `${whole} orders`);
         const counted = await Promise.allSettled(slow.map(countOrders));
         const ends = counted.map((list) => (list.status === 'fulfilled' ? list.value : list.reason.code));
-        assert.deepEqual(ends, slowEnds(whole));
+        // Which client stalls first is up to the sockets.
+        const incomplete = ends.filter((end) => end !== whole);
+        assert.deepEqual(incomplete, cutOff);
         await until(isAtRest);
       },
     );
