@@ -100,7 +100,7 @@ export function createGroupedChange<Outcome extends string>(
 }
 
 function tooLate({ id }: Caller<unknown>): Error {
-  return new Error(`order ${id}: another transaction has held a lock for more than ${PATIENCE_MS / 1_000} s`);
+  return new Error(`order ${id}: other transactions have kept it from being changed for ${PATIENCE_MS / 1_000} s`);
 }
 
 /**

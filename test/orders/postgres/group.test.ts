@@ -64,7 +64,7 @@ for (const [why, answer] of [
     let nowMs = 0;
     t.mock.method(performance, 'now', () => nowMs);
     const query = t.mock.fn(answer);
-    const message = 'order 1: another transaction has held a lock for more than 5 s';
+    const message = 'order 1: other transactions have kept it from being changed for 5 s';
     const rejected = assert.rejects(createPostgresOrderStore({ query }).cancel(1n), { message });
     for (; nowMs <= 5_000; nowMs += 50) {
       for (let turn = 0; turn < 3; turn++) await setImmediate();

@@ -12,7 +12,7 @@ import { missingPooler, startPooler } from './support/pooler.js';
 
 const CANCELS = 30;
 const SECONDS = 12;
-const LATE = /has not replied within 6 s|has not ended 4 earlier statements|has held a lock for more than/;
+const LATE = /has not replied within 6 s|has not ended 4 earlier statements|have kept it from being changed/;
 
 const WAYS = {
   'as a role that assumes another': {
