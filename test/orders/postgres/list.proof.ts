@@ -81,7 +81,10 @@ test('a million orders in PostgreSQL', { skip: missingEngine }, async (t) => {
       const sharing = await startServing(t, engine.url, 'shared');
       const waiting = await Promise.all(Array.from({ length: READERS }, () => sharing.list('ann')));
       assert.ok(await isAtRest());
-      assert.equal((await statesOf(admin)).length, 2, 'the revision and the list were each asked for once');
+      assert.equal(await sharing.readings(), 1);
+      // That of the other server, that of the reading, and that of the revision, which is asked for again
+      // if the reading takes long.
+      assert.ok((await statesOf(admin)).length <= 3);
       const scan = createListScan();
       const response = await sharing.list('ann');
       for await (const chunk of response) scan.add(chunk);
@@ -100,7 +103,7 @@ test('a million orders in PostgreSQL', { skip: missingEngine }, async (t) => {
       const tags = new Set<unknown>();
       const read = async () => {
         for (let list = 0; list < LISTS_EACH; list++) {
-          const response = await sharing.list('ann');
+          const response = await sharing.wholeList('ann');
           tags.add(response.headers.etag);
           for await (const _ of response);
         }
@@ -145,11 +148,7 @@ test('a million orders in PostgreSQL', { skip: missingEngine }, async (t) => {
         await until(
           async () => (await statesOf(admin)).filter((state) => state === 'idle in transaction').length === 4,
         );
-        let list = await server.list('ann');
-        // A busy machine may need longer than the five seconds for which a list waits.
-        for (let tries = 0; list.statusCode === 503 && tries < 10; tries++) list = await server.list('ann');
-        assert.equal(list.statusCode, 200);
-        const whole = await countOrders(list);
+        const whole = await countOrders(await server.wholeList('ann'));
         assert.ok(whole >= orders, `${whole} orders`);
         const counted = await Promise.allSettled(slow.map(countOrders));
         const ends = counted.map((list) => (list.status === 'fulfilled' ? list.value : list.reason.code));
@@ -186,14 +185,29 @@ async function startServing(t: TestContext, url: string, way: 'streamed' | 'shar
   const [port] = await once(child, 'message');
   const options = { port, path: '/v1/store/orders' };
 
+  /** Requests the list, and waits until the first bytes of the body can be read. */
+  async function list(key: string): Promise<IncomingMessage> {
+    const [response] = await once(get({ ...options, headers: { authorization: `Bearer ${key}` } }), 'response');
+    await once(response, 'readable');
+    return response;
+  }
+
   return {
     pid: child.pid,
+    list,
 
-    /** Requests the list, and waits until the first bytes of the body can be read. */
-    async list(key: string): Promise<IncomingMessage> {
-      const [response] = await once(get({ ...options, headers: { authorization: `Bearer ${key}` } }), 'response');
-      await once(response, 'readable');
+    /** Requests the list until it is not refused: a busy machine may need longer than the 5 s of its patience. */
+    async wholeList(key: string): Promise<IncomingMessage> {
+      let response = await list(key);
+      for (let tries = 0; response.statusCode === 503 && tries < 10; tries++) response = await list(key);
+      assert.equal(response.statusCode, 200);
       return response;
+    },
+
+    /** Resolves to the number of long lists that the process has begun to read. */
+    async readings(): Promise<number> {
+      child.send('readings');
+      return (await once(child, 'message'))[0];
     },
   };
 }
