@@ -12,8 +12,8 @@ import { listenOnFreePort } from '../../../support/listen.js';
 import { collectGarbage } from '../../../support/memory.js';
 
 // A host with many orders, for which every key is valid. When its parent process asks, it reports
-// the lists that were cut off, the keys that got a reply, how many lists were made at once, in all and
-// for one key, and its memory.
+// the lists that were cut off, how many requests were served, in all and beside the last one of each
+// key, how many lists were made at once, in all and for one key, and its memory.
 const [kind = '', count = ''] = process.argv.slice(2);
 const rows: Order[] = Array.from({ length: Number(count) }, (_, id) => ({
   id: BigInt(id),
@@ -37,15 +37,18 @@ const LISTS: Readonly<Record<string, () => ListedOrders>> = {
   },
 };
 
-const served: string[] = [];
+/** The number of replies that were not a 503. */
+let served = 0;
+/** For each key, how many requests were served between the arrival of its last one and the reply. */
+const beside: Record<string, number> = {};
 let cut = 0;
 /** For each request whose list is being made, its key. */
 const making = new Map<object, string>();
 const most = { atOnce: 0, ofOneKey: 0 };
-const requests = new AsyncLocalStorage<{ readonly key: string }>();
+const requests = new AsyncLocalStorage<{ readonly key: string; readonly servedBefore: number }>();
 
 function noteList(): ListedOrders {
-  const request = requests.getStore() ?? { key: '' };
+  const request = requests.getStore() ?? { key: '', servedBefore: served };
   making.set(request, request.key);
   // Until then, the reply whose turn has ended is published.
   setImmediate(() => {
@@ -61,15 +64,17 @@ const service = createOrderService({
   limiter: createMemoryLimiter(),
   authenticate: (apiKey) => ({ id: apiKey, plan: PLANS.business }),
   onReply: ({ keyId = '', status, isCutOff }) => {
-    making.delete(requests.getStore() ?? {});
+    const request = requests.getStore();
+    making.delete(request ?? {});
+    beside[keyId] = served - (request?.servedBefore ?? 0);
     if (isCutOff) cut++;
-    else if (status !== 503) served.push(keyId);
+    else if (status !== 503) served++;
   },
 });
 
 const handle = nodeHandler(service);
 const server = createServer((request, response) =>
-  requests.run({ key: String(request.headers.authorization) }, () => handle(request, response)),
+  requests.run({ key: String(request.headers.authorization), servedBefore: served }, () => handle(request, response)),
 );
 const port = await listenOnFreePort(server);
 process.on('message', (message) => {
@@ -77,6 +82,6 @@ process.on('message', (message) => {
   collectGarbage();
   collectGarbage();
   const timers = process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
-  return process.send?.({ served, cut, most, timers, ...process.memoryUsage() });
+  return process.send?.({ served, beside, cut, most, timers, ...process.memoryUsage() });
 });
 process.send?.({ port });
