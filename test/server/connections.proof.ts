@@ -57,14 +57,16 @@ test('beside 1,500 new connections a second from its own address, a customer tha
   // This silent connection is closed as soon as the flood has taken its place, or after its 10 s if
   // the machine is too busy for such a flood.
   await until(() => strangers.isClosed(), 30_000);
-  const statuses = await Promise.all(
-    Array.from({ length: 36 }, async (_, index) => {
-      await sleep(100 * index);
-      const customer = await connectFrom(Number(url.port));
-      await sleep(300);
-      return customer.ask(KEYED.replace('ours', key));
-    }),
-  );
+  async function hesitate(): Promise<string> {
+    const startMs = performance.now();
+    const customer = await connectFrom(Number(url.port));
+    await sleep(300);
+    const tookMs = performance.now() - startMs;
+    const status = await customer.ask(KEYED.replace('ours', key));
+    // On a busy machine, this process may have hesitated for longer than a place lasts.
+    return status !== '200' && tookMs > 450 ? hesitate() : status;
+  }
+  const statuses = await Promise.all(Array.from({ length: 36 }, (_, index) => sleep(100 * index).then(hesitate)));
   const served = statuses.filter((status) => status === '200').length;
   t.diagnostic(`${served} of 36; ${JSON.stringify(await attacking)}`);
   assert.ok(served >= 30, `${served} of 36`);

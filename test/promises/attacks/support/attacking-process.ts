@@ -98,13 +98,16 @@ function start(index: number): void {
 }
 
 if (attack === 'newcomers') {
-  // `count` new connections each second.
-  const startMs = performance.now();
+  // `count` new connections each second. After a pause of more than 50 ms, the rest is not made up
+  // for, because that would be a flood of many more a second.
   let started = 0;
+  let due = 0;
+  let lastMs = performance.now();
   setInterval(() => {
-    const due = ((performance.now() - startMs) / 1_000) * Number(count);
-    // On a busy machine it may never catch up, so the timers must get their turn.
-    for (let some = 0; some < 50 && started < due; some++) start(started++);
+    const nowMs = performance.now();
+    due += (Math.min(nowMs - lastMs, 50) / 1_000) * Number(count);
+    lastMs = nowMs;
+    for (; due >= 1; due--) start(started++);
   }, 5);
 } else {
   for (let index = 0; index < Number(count); index++) setTimeout(start, index, index);
