@@ -196,11 +196,12 @@ test('a network that loses the replies of cancels frees their connections when i
   await orders.put(Array.from({ length: 6 }, (_, id) => ({ id })));
   const admin = engine.pool({ options: '' });
   await admin.query(`CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS
-    'BEGIN PERFORM pg_sleep(0.5); RETURN NEW; END'; CREATE TRIGGER hold BEFORE UPDATE ON store_orders FOR EACH ROW EXECUTE FUNCTION hold()`);
+    'BEGIN PERFORM pg_sleep(3); RETURN NEW; END'; CREATE TRIGGER hold BEFORE UPDATE ON store_orders FOR EACH ROW EXECUTE FUNCTION hold()`);
   const cancels: unknown[] = [];
+  const held = async () => (await admin.query("SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'")).rows.length;
   for (let id = 0; id < 4; id++) {
     cancels.push(Promise.resolve(orders.cancel(BigInt(id))));
-    await new Promise((resolve) => setTimeout(resolve, 60));
+    await until(async () => (await held()) === id + 1);
   }
   // From now on nothing passes, and nobody is told.
   for (const socket of sockets) socket.unpipe().pause();
