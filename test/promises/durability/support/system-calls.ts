@@ -60,7 +60,7 @@ export async function trace(folder: string, record: string, command: readonly st
     // These options make strace follow all threads, and print all bytes in hexadecimal and the path
     // of every file descriptor.
     ['-f', '-xx', '-y', '-s', '1048576', '--seccomp-bpf', '-o', record, '-e', `trace=${CALLS}`, ...command],
-    { stdio: ['ignore', answers, 'pipe'], timeout: 30_000 },
+    { stdio: ['ignore', answers, 'pipe'] },
   );
   closeSync(answers);
   let errors = '';
