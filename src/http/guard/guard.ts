@@ -44,8 +44,10 @@ export function createGuard(options: AdmissionOptions): Guard {
       const request = door.read(head, clientAddress);
       return after(door.admit(request), (verdict): GuardResult => {
         const { principal, limitFields, refusal } = verdict;
-        if (refusal !== undefined) return { admitted: false, reply: door.reply(request, verdict, refusal) };
-        return { admitted: true, principal, headers: limitFields };
+        if (refusal === undefined) return { admitted: true, principal, headers: limitFields };
+        // A client that reads only after its upload would lose a reply that closes the connection.
+        const hasContent = request.hasContent && principal === undefined;
+        return { admitted: false, reply: door.reply({ ...request, hasContent }, verdict, refusal) };
       });
     },
   };
