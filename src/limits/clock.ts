@@ -28,12 +28,13 @@ export const TOLERATED_MS = 1_000;
  * reset times do not vary by small amounts.
  */
 export function createSystemClock(): Clock {
-  // `performance` and `timeOrigin` are getters, and slow to read in every call.
+  // `performance` is a getter, and slow to read in every call. Fake timers of Jest 29 and older
+  // replace its `timeOrigin` by a function, so the origin is computed.
   const { performance } = globalThis;
-  const { timeOrigin } = performance;
+  const originMs = Date.now() - performance.now();
   let offsetMs = 0;
   let checkedMs = Number.NEGATIVE_INFINITY;
-  const nowMs = () => Math.floor(timeOrigin + performance.now());
+  const nowMs = () => Math.floor(originMs + performance.now());
   // Rare work is in functions of its own, here and in memory/limiter.ts, so that V8 can inline the
   // common path.
   function check(now: number): number {

@@ -32,3 +32,20 @@ test('the offset to the wall clock is corrected only when it is wrong by more th
   elapsedMs += 1;
   assert.equal(offsetMs(), 3_600_000 - 61_000);
 });
+
+test('a limiter that is created under fake timers counts by them, though some replace performance.timeOrigin by a function', (t) => {
+  let fakeMs = 0;
+  t.mock.method(performance, 'now', () => fakeMs);
+  t.mock.method(Date, 'now', () => Date.UTC(2030, 0) + fakeMs);
+  Object.defineProperty(performance, 'timeOrigin', { value: () => {}, configurable: true });
+  t.after(() => Reflect.deleteProperty(performance, 'timeOrigin'));
+  const limiter = createMemoryLimiter();
+  assert.equal(limiter.take('key', PLANS.free, 60).inForce.resetAtMs, Date.UTC(2030, 0, 1, 0, 1));
+  for (const [afterMs, result] of [
+    [59_999, 'over_quota'],
+    [60_000, 'within_quota'],
+  ] as const) {
+    fakeMs = afterMs;
+    assert.equal(limiter.take('key', PLANS.free).result, result);
+  }
+});
