@@ -24,7 +24,10 @@ export interface TestServiceOptions
 export interface TestService {
   /** The base address for requests with this `fetch`. No server listens there. */
   readonly url: string;
-  /** Works like the global `fetch`, with any host name. Rejects if the `signal` is aborted. */
+  /**
+   * Works like the global `fetch`, with any host name. Rejects if the `signal` is aborted. Lists are
+   * not compressed.
+   */
   readonly fetch: typeof globalThis.fetch;
   /** A valid key. */
   readonly apiKey: string;

@@ -58,6 +58,8 @@ export function createTransports(
   return {
     async fetch(input, init) {
       const request = new Request(input, init);
+      // A fetched response is decoded but has the fields of the coded one, so MSW could not pass it on.
+      request.headers.delete('Accept-Encoding');
       return asFetched(request, await fetched(request));
     },
 

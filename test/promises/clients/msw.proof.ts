@@ -12,8 +12,10 @@ const CLIENTS = skip ? {} : (await import('./support/single-requests.js')).CLIEN
 
 suite('behind MSW', { skip }, () => {
   const ids = Object.keys(CLIENTS).map((_, index) => 2n ** 53n + BigInt(index));
-  const listed = `[${ids.map((id) => `{"id":${id}}`).join(',')}]`;
-  const service = createTestService({ orders: ids.map((id) => ({ id })) });
+  // The clients accept compression, and a service compresses a list of this length.
+  const listedIds = [...ids, ...Array.from({ length: 200 }, (_, index) => 2n ** 54n + BigInt(index))];
+  const listed = `[${listedIds.map((id) => `{"id":${id}}`).join(',')}]`;
+  const service = createTestService({ orders: listedIds.map((id) => ({ id })) });
   const url = `${service.url}/store/orders`;
   let close = () => {};
 

@@ -78,7 +78,7 @@ suite('a separate project that installs the packed package', { skip }, () => {
     ['vitest', 'happy-dom', PAGE],
     ['jest', 'jest-fixed-jsdom', ''],
   ] as const) {
-    test(`long and compressed lists arrive whole in the environment ${environment} of ${runner}`, () => {
+    test(`long lists arrive whole in the environment ${environment} of ${runner}, whatever coding is accepted`, () => {
       const imports = runner === 'vitest' ? "import { expect, test } from 'vitest';" : '';
       const code = `/** @${runner}-environment ${environment} */
         ${imports}
