@@ -20,5 +20,8 @@ export function asFetched({ method, url, signal }: Request, { status, headers, b
 /** Sets the URL, which is empty in a response that was not fetched, and in those cloned from it. */
 function withUrl(response: Response, url: string): Response {
   const clone = () => withUrl(Response.prototype.clone.call(response), url);
-  return Object.defineProperties(response, { url: { value: url }, clone: { value: clone } });
+  return Object.defineProperties(response, {
+    url: { value: url, configurable: true },
+    clone: { value: clone, configurable: true },
+  });
 }
