@@ -26,7 +26,7 @@ export interface TestService {
   readonly url: string;
   /**
    * Works like the global `fetch`, with any host name. Rejects if the `signal` is aborted. Lists are
-   * not compressed.
+   * not compressed, and no redirect is followed.
    */
   readonly fetch: typeof globalThis.fetch;
   /** A valid key. */

@@ -39,7 +39,7 @@ export interface MemoryLimiter extends RateLimiter {
 }
 
 export interface MemoryLimiterOptions {
-  /** Default: the process's monotonic clock. */
+  /** Default: the process's monotonic clock. It may stand still while the machine is suspended. */
   readonly clock?: Clock | undefined;
   /**
    * How many addresses can have a bucket of their own at a time. Further addresses share one
