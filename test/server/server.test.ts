@@ -116,13 +116,14 @@ test('a draining server serves requests that have partly arrived or arrive soon,
   const texts = [fresh, idle, begun, probe].map(readText);
   const { promise, resolve } = createDeferred<void>();
   lookUp = promise;
+  t.mock.timers.enable({ apis: ['setTimeout'] });
   const drained = server.drain();
-  await sleep(300);
-  // The server next runs its timers, and only then reads.
+  t.mock.timers.tick(499);
   await nextTurn();
+  // These requests arrive before the timers of the server run, and are read only after them.
   for (const socket of [fresh, idle]) socket.write(KEYED);
-  const startMs = performance.now();
-  while (performance.now() - startMs < 220);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
+  t.mock.timers.tick(1);
   assert.deepEqual(await Promise.all(unused), ['', '']);
   resolve();
   for (const socket of [begun, probe]) socket.write('\r\n');
