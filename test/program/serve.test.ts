@@ -177,11 +177,11 @@ test('on SIGTERM the server finishes the request in flight, closes the connectio
   const { key } = await issueKey(server.cwd, 'free');
   const database = openSqliteDatabase(join(server.cwd, 'store-orders.db'));
   t.after(() => database.close());
+  const silent = await begin(server);
   database.exec('BEGIN IMMEDIATE');
   const answer = text(
     await begin(server, `DELETE /v1/store/orders/5 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`),
   );
-  const silent = await begin(server);
   const exit = server.stop('SIGTERM');
   await once(silent, 'close');
   assert.equal(server.child.exitCode, null, 'the server waits until the order is cancelled');
