@@ -38,6 +38,12 @@ const REFUSED: readonly (readonly [code: ErrorCode, request: string])[] = [
 
 const statusesOf = (answers: readonly { readonly status: number }[]) => answers.map(({ status }) => status);
 
+/** Returns a function that counts the errors of connections that Node.js has reported since. */
+function countErrors(t: TestContext): () => number {
+  const { mock } = t.mock.method(Server.prototype, 'emit');
+  return () => mock.calls.filter(({ arguments: [event] }) => String(event) === 'clientError').length;
+}
+
 for (const [name, isSlow] of [
   ['nodeHandler with attach', false],
   ['nodeHandler with attach', true],
@@ -101,6 +107,7 @@ for (const [name, isSlow] of [
 
 for (const name of ['nodeHandler', 'koaMiddleware'] as const) {
   test(`${name} without attach: what is carried out is answered before malformed bytes close the connection; alone, they get the 400 of Node.js, or what the host's listener sends`, async (t) => {
+    const errors = countErrors(t);
     for (const [valid, malformed, ids] of [
       [cancel(1), GARBAGE, [1n]],
       [cancel(1) + cancel(2), GARBAGE, [1n, 2n]],
@@ -108,21 +115,23 @@ for (const name of ['nodeHandler', 'koaMiddleware'] as const) {
       ['', GARBAGE, []],
     ] as const) {
       const cancelled: bigint[] = [];
-      const { promise: released, resolve: release } = createDeferred<'cancelled'>();
+      let held = createDeferred<'cancelled'>();
       const store = fakeStore({
         cancel(id) {
           cancelled.push(id);
-          return released;
+          return held.promise;
         },
       });
       const server = SERVERS[name](createShop({ store }).service);
       const port = await serve(t, server);
-      let requests = 0;
-      server.on('request', () => ++requests === ids.length && setTimeout(release, 50, 'cancelled'));
       for (const pieces of [[valid + malformed], [valid, malformed]]) {
-        requests = cancelled.length = 0;
-        const text = await readText(open(port, ...pieces));
-        const statuses = Array.from(text.matchAll(/^HTTP\/1\.1 (\d+)/gm), ([, status]) => status);
+        cancelled.length = 0;
+        held = createDeferred();
+        const before = errors();
+        const text = readText(open(port, ...pieces));
+        await until(() => errors() > before);
+        held.resolve('cancelled');
+        const statuses = Array.from((await text).matchAll(/^HTTP\/1\.1 (\d+)/gm), ([, status]) => status);
         const expected = ids.length === 0 ? ['400'] : ids.map(() => '204');
         assert.deepEqual([statuses, cancelled], [expected, ids], JSON.stringify(pieces));
       }
@@ -135,9 +144,12 @@ for (const name of ['nodeHandler', 'koaMiddleware'] as const) {
 test('even without attach(), and if a tracer has replaced the emit of the server, a request that is carried out is answered before malformed bytes', async (t) => {
   const { promise: released, resolve: release } = createDeferred<'cancelled'>();
   const server = SERVERS.nodeHandler(createShop({ store: fakeStore({ cancel: () => released }) }).service);
+  const errors = countErrors(t);
   server.emit = server.emit.bind(server);
-  server.on('request', () => setTimeout(release, 50, 'cancelled'));
-  assert.match(await readText(open(await serve(t, server), cancel(1) + GARBAGE)), /^HTTP\/1\.1 204 /);
+  const text = readText(open(await serve(t, server), cancel(1) + GARBAGE));
+  await until(() => errors() > 0);
+  release('cancelled');
+  assert.match(await text, /^HTTP\/1\.1 204 /);
 });
 
 test('a handler that is attached twice carries out a request once, and charges it once; a second handler throws', async (t) => {
@@ -168,9 +180,9 @@ test('even without attach(), a timeout after malformed bytes does not cut off a 
   const { service } = createShop({ store: fakeStore({ cancel: () => released }) });
   const times = { headersTimeout: 100, requestTimeout: 100, connectionsCheckingInterval: 20 };
   const port = await serve(t, createServer(times, nodeHandler(service)));
-  const { mock } = t.mock.method(Server.prototype, 'emit');
+  const errors = countErrors(t);
   const text = readText(open(port, cancel(1) + GARBAGE));
-  await until(() => mock.calls.filter(({ arguments: [event] }) => String(event) === 'clientError').length > 1);
+  await until(() => errors() > 1);
   release('cancelled');
   assert.match(await text, /^HTTP\/1\.1 204 No Content\r\n(?:.+\r\n)*\r\n$/);
 });
