@@ -148,9 +148,8 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
   [
     'throws a RangeError for a cost that exceeds a quota or is not a whole number, and takes nothing',
     async ({ take }) => {
-      for (const cost of [3, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
+      for (const cost of [3, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY])
         await assert.rejects(take('key', TWO_WINDOWS, cost), RangeError, `${cost}`);
-      }
       assert.equal((await take('key', TWO_WINDOWS)).inForce.remaining, 1);
     },
   ],
@@ -182,12 +181,13 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
     'bans a key that keeps sending after refusals, and does not move the end of the ban',
     async ({ take, advance }) => {
       const plan = createPlan({ name: 'strict', policies: [perDay(1)], ban: { after: 3, graceMs: 500, baseMs: 900 } });
-      await take('key', plan);
-      for (let n = 0; n < 5; n++)
-        assert.equal((await take('key', plan)).result, 'over_quota', 'no ban may begin in the grace period');
-      await advance(501);
       let banned = await take('key', plan);
-      for (let n = 0; n < 3 && banned.result !== 'banned'; n++) banned = await take('key', plan);
+      for (let n = 0, endMs = banned.nowMs + 500; n < 5 && banned.nowMs < endMs; n++) {
+        banned = await take('key', plan);
+        assert.equal(banned.result, 'over_quota', 'no ban may begin in the grace period');
+      }
+      await advance(501);
+      for (let n = 0; n < 4 && banned.result !== 'banned'; n++) banned = await take('key', plan);
       assert.deepEqual([banned.result, banned.allowed, banned.inForce.remaining], ['banned', false, 0]);
       await advance(1);
       const again = await take('key', plan);
