@@ -90,6 +90,7 @@ test('of lists that are being sent, the longest of the key that has the most giv
   }
   const newcomers = [await connectFrom(port), await connectFrom(port)];
   assert.equal(await newcomers[1]?.ask(KEYED), '200');
+  await until(() => [readers[1], newcomers[0]].every((client) => client?.isClosed()));
   const areClosed = [...readers, ...newcomers].map((client) => client.isClosed());
   assert.deepEqual(areClosed, [false, true, false, false, true, false]);
 });

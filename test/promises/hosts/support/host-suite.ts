@@ -99,17 +99,18 @@ export function hostSuite({ name, trustsProxy, isEmulated, open }: Mount): void 
       }
     });
 
-    async function* failing() {
+    async function* failing(failure: Promise<unknown>) {
       yield await page(1_000);
-      // Some hosts delay the head for a moment, to send it together with more of the body. A
-      // failure during this delay would lead to a 500, so the store fails after it.
-      await setTimeout(100);
+      await failure;
       throw new Error('the disk is gone');
     }
 
     if (isEmulated) {
       test('does not send a truncated list with 200 when the store fails midway', async (t) => {
-        const ask = await opened(t, listing(failing));
+        const ask = await opened(
+          t,
+          listing(() => failing(setTimeout(100))),
+        );
         const answered = ask(ORDERS, { headers: HEADERS }).then(async (response) => {
           await response.text();
           return response.status;
@@ -123,9 +124,16 @@ export function hostSuite({ name, trustsProxy, isEmulated, open }: Mount): void 
     }
 
     test('aborts the connection when the store fails midway in a list', async (t) => {
-      const ask = await opened(t, listing(failing));
+      const { promise: failure, resolve: fail } = createDeferred();
+      const ask = await opened(
+        t,
+        listing(() => failing(failure)),
+      );
+      // Some hosts delay the head for a moment, to send it together with more of the body. A failure
+      // during this delay would lead to a 500, so the store fails after it.
       const response = await ask(ORDERS, { headers: HEADERS });
       assert.equal(response.status, 200);
+      fail();
       await assert.rejects(response.text());
     });
 
