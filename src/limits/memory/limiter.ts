@@ -43,7 +43,7 @@ export interface MemoryLimiterOptions {
   readonly clock?: Clock | undefined;
   /**
    * How many addresses can have a bucket of their own at a time. Further addresses share one
-   * bucket. Default: 100,000.
+   * bucket. At most 8,000,000. Default: 100,000.
    */
   readonly maxAddresses?: number | undefined;
 }
@@ -85,7 +85,8 @@ export function createStatefulLimiter(options: MemoryLimiterOptions = {}): Memor
   checkFields('options', options, ['clock', 'maxAddresses']);
   const { clock = createSystemClock(), maxAddresses = 100_000 } = options;
   checkClock(clock);
-  checkWholeNumber('maxAddresses', maxAddresses, 1);
+  // V8 fails to add to a `Map` with many deleted keys if it has more than 2^23 others.
+  checkWholeNumber('maxAddresses', maxAddresses, 1, 8_000_000);
   const keys = new BucketPool(Number.POSITIVE_INFINITY);
   const addresses = new BucketPool(maxAddresses);
   const packedPlans = new WeakMap<Plan, PooledPlan>();

@@ -92,7 +92,7 @@ export interface RedisLimiterOptions {
   readonly onMode?: ((mode: LimiterMode, error?: unknown) => void) | undefined;
   /**
    * How many addresses can have a bucket of their own at a time. Further addresses share one
-   * bucket. Default: 100,000.
+   * bucket. At most 8,000,000. Default: 100,000.
    */
   readonly maxAddresses?: number | undefined;
   /**

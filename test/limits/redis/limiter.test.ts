@@ -218,7 +218,8 @@ describe('a limiter over Redis, on a clock that only the tests move', () => {
       ['RangeError: deadlineMs: expected a whole number from 1 to 60000', 0],
       ['TypeError: deadlineMs: expected a whole number from 1 to 60000', '100'],
       ['RangeError: refusalCacheMs: expected a whole number from 0 to 1000', 1_001],
-      ['RangeError: maxAddresses: expected a whole number from 1 up', 0],
+      ['RangeError: maxAddresses: expected a whole number from 1 to 8000000', 0],
+      ['RangeError: maxAddresses: expected a whole number from 1 to 8000000', 8_000_001],
       ['TypeError: clock: expected an object with the method nowMs', { utcOffsetMs: Date.now }],
       ['TypeError: clock: expected an object with the method utcOffsetMs', { nowMs: Date.now }],
     ] as const) {
