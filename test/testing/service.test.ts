@@ -55,8 +55,9 @@ test('an interceptor can pass on what the fetch of a test service returns, whate
     const request = new Request(`${url}/store/orders`, authorized(apiKey));
     request.headers.set('Accept-Encoding', coding);
     const response = await fetch(request);
-    // Older versions of MSW set the URL themselves on Node.js 24.
+    // Older versions of MSW set the URL themselves on Node.js 24. Spies replace methods.
     Object.defineProperty(response, 'url', { value: 'https://elsewhere.test/', configurable: true });
+    Object.defineProperty(response, 'clone', { value: response.clone, configurable: true });
     const { byteLength } = await response.clone().arrayBuffer();
     assert.deepEqual(
       [response.headers.get('Content-Encoding'), response.headers.get('Content-Length')],
