@@ -58,13 +58,7 @@ export function openSqliteFile<Parts>(startThread: StartThread, file: string, sc
       if (writer.lastFailure !== undefined) await writes.file.probe();
     },
 
-    async close() {
-      // The last to close removes the log. If both closed together, neither would be the last.
-      try {
-        await reader.close();
-      } finally {
-        await writer.close();
-      }
-    },
+    // The last to close removes the log. If both closed together, neither would be the last.
+    close: () => reader.close().finally(() => writer.close()),
   };
 }

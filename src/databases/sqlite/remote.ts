@@ -1,4 +1,4 @@
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import type { MessagePort, Worker, WorkerOptions } from 'node:worker_threads';
 import { ifBundled } from '../../bundled.js';
 import { messageOf } from '../../message-of.js';
@@ -52,7 +52,7 @@ export class FileWorker<Parts> {
   #hanging: SqliteFileError | undefined;
   #isClosed = false;
   #deadline: NodeJS.Timeout | undefined;
-  #onIdle = () => {};
+  readonly #events = new EventEmitter<{ idle: [] }>();
   #lastFailure: SqliteFileError | undefined;
 
   constructor(startThread: StartThread, data: FileWorkerData) {
@@ -90,11 +90,7 @@ export class FileWorker<Parts> {
   /** Ends the worker after the calls made so far. Rejects if it fails, as `late` if the disk does not respond. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    if (this.#waiting.size > 0) {
-      await new Promise<void>((resolve) => {
-        this.#onIdle = resolve;
-      });
-    }
+    if (this.#waiting.size > 0) await once(this.#events, 'idle');
     const worker = this.#worker;
     if (worker === undefined) return;
     worker.ref();
@@ -202,7 +198,7 @@ export class FileWorker<Parts> {
     const [first] = this.#waiting;
     if (first === undefined) {
       if (!this.#isClosed) this.#worker?.unref();
-      this.#onIdle();
+      this.#events.emit('idle');
       return;
     }
     const [id, { patienceMs }] = first;

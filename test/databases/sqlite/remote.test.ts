@@ -64,6 +64,15 @@ test('close reports the error of a thread that fails meanwhile, and not a disk t
   await assert.rejects(closed, { kind: 'other', message });
 });
 
+test('each of two closes waits for the call in flight and for the end of the thread', async () => {
+  const { thread, worker, list, answer } = await beginList();
+  const closed = [worker.close(), worker.close()];
+  answer();
+  await (await list).return(undefined);
+  thread.emit('exit', 0);
+  await Promise.all(closed);
+});
+
 test('a thread that does not start, or whose module is missing, is not reported as a disk', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const failureOf = async (url: URL, waitsMs: number): Promise<unknown> => {

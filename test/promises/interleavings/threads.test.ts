@@ -182,12 +182,13 @@ function createFile(s: Scheduler) {
     const running = threads.find(({ isGone, hasFailed }) => !isGone && !hasFailed);
     isClosed = true;
     try {
-      await note(worker.close());
+      await worker.close();
       assert.ok(
         threads.every(({ isGone }) => isGone),
         'a thread runs on',
       );
     } catch (error) {
+      checkFailure(error);
       const isLate = error instanceof SqliteFileError && error.kind === 'late';
       assert.ok(!isLate || !running?.hasFailed, 'late, although the thread has failed');
       throw error;
@@ -211,7 +212,7 @@ function createFile(s: Scheduler) {
       if (act === 'put') track(put(++puts));
       else if (act === 'reject') track(reject());
       else if (act === 'list' || act === 'begin a list') track(list(act === 'list'));
-      else if (act === 'close' && !isClosed) track(close());
+      else if (act === 'close') track(close());
       else if (act === 'hang' && thread !== undefined) thread.isHanging = true;
       else if (act === 'resume') thread?.resume();
       else if (act === 'pass') mock.timers.tick(1_500);
