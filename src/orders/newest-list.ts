@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks';
 import type { MaybePromise, OrderPages } from './store.js';
 
 /**
@@ -18,9 +19,9 @@ export interface ListSource {
 
 /**
  * Creates the list of a database that other processes change too. It asks for the revision at most
- * every tenth of a second, and concurrent calls share the question. A call that finds an older one
- * waits for its answer, and then asks again. The pages are read after their revision, so a list is
- * never older than its version. A question that failed is not remembered.
+ * every tenth of a second, in the context of its creation, and concurrent calls share the question.
+ * If one began at least a tenth of a second ago, a call fails with it, or asks again after its answer.
+ * The pages are read after their revision, so a list is never older than its version.
  */
 export function createNewestList({ readRevision, readPages, isUnchangeable = () => false }: ListSource) {
   /** Begins each version, because another database can have the same revision. */
@@ -29,7 +30,7 @@ export function createNewestList({ readRevision, readPages, isUnchangeable = () 
   let checking: { readonly pages: Promise<OrderPages>; readonly sinceMs: number } | undefined;
   let changes = 0;
 
-  async function check(checkedMs: number): Promise<OrderPages> {
+  const check = AsyncResource.bind(async (checkedMs: number): Promise<OrderPages> => {
     const changesBefore = changes;
     // A check that began before a change of this process may not see it.
     const isCurrent = () => changes === changesBefore;
@@ -44,7 +45,7 @@ export function createNewestList({ readRevision, readPages, isUnchangeable = () 
     } finally {
       if (isCurrent()) checking = undefined;
     }
-  }
+  });
 
   /**
    * Returns pages with a version. They show a change that `noteChange` has announced, and a change by

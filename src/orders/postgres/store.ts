@@ -96,9 +96,9 @@ export function createOwnStore(database: PostgresPool, changes: PostgresClient =
  * slowest client is read into memory, or cut off if that would take more than 32 MB. It fails after
  * 5 s of waiting.
  *
- * Concurrent cancels are sent together, in the asynchronous context in which the store was created,
- * and a single cancel in that of its request. So create a store for each tenant if the pool finds the
- * tenant in an AsyncLocalStorage, for example for row-level security.
+ * Concurrent cancels and the `revision` are sent in the asynchronous context in which the store was
+ * created, and other statements in that of their request. So if the pool finds the tenant in an
+ * AsyncLocalStorage, for example for row-level security, create a store for each, in its context.
  */
 export function createMappedOrderStore(pool: PostgresPool, table: PostgresOrderTable): OrderStore {
   checkMethods('pool', pool, ['query']);

@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks';
 import { codeOf, type PostgresPool } from '../../databases/postgres/client.js';
 import { messageOf } from '../../message-of.js';
 import { typeOf } from './fields.js';
@@ -8,16 +9,21 @@ const ID_TYPES: readonly unknown[] = ['smallint', 'integer', 'bigint', 'numeric'
 
 /**
  * Returns a pool that checks the embedding program's table before its first query: whether the ids
- * are exact, and whether the `revision` is a query of one value. If not, each query rejects.
+ * are exact, and whether the `revision` is a query of one value. If not, each query rejects. All
+ * callers share a check, so it runs in the context in which the pool was created.
  */
 export function withCheck(pool: PostgresPool, table: OrderTable): PostgresPool {
-  let isChecked = false;
+  const check = AsyncResource.bind(() => checkTable(pool, table));
+  let checked: Promise<void> | undefined;
   return {
     ...pool,
 
     async query(statement) {
-      if (!isChecked) await checkTable(pool, table);
-      isChecked = true;
+      checked ??= check().catch((error) => {
+        checked = undefined;
+        throw error;
+      });
+      await checked;
       return pool.query(statement);
     },
   };

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { before, describe, test } from 'node:test';
-import { createMappedOrderStore, type PostgresOrderTable } from 'store-orders/postgres';
+import { createMappedOrderStore, type PostgresOrderTable, type PostgresStatement } from 'store-orders/postgres';
 import { quoteText } from '../../../dist/orders/postgres/table.js';
 import { EDGE_IDS } from '../support/order-arbitrary.js';
 import { listed, textOf } from '../support/store-suite.js';
@@ -163,6 +164,37 @@ describe('the order store over a table of the embedding program in PostgreSQL', 
       await assert.rejects(async () => store.cancel(1n), { message });
     });
   }
+});
+
+test('concurrent first calls share one check of the table, which a later call repeats only if it failed', async () => {
+  const sent: string[] = [];
+  let isAway = true;
+  async function query({ text }: PostgresStatement) {
+    sent.push(text);
+    if (isAway) throw new Error('the server is away');
+    return { rows: [{ type: 'bigint' }] };
+  }
+  const store = createMappedOrderStore({ query }, { table: 'orders', columns: COLUMNS });
+  const lists = () => [store.list(), store.list(), store.list()];
+  for (const { status } of await Promise.allSettled(lists())) assert.equal(status, 'rejected');
+  assert.equal(sent.length, 1);
+  isAway = false;
+  await Promise.all([...lists(), store.cancel(1n), ...lists()]);
+  assert.equal(sent.filter((text) => text === sent[0]).length, 2);
+});
+
+test('the table is checked, and its revision read, in the context of the store, and its orders in that of the request', async () => {
+  const tenant = new AsyncLocalStorage<string>();
+  const sent: string[] = [];
+  async function query({ text }: PostgresStatement) {
+    sent.push(`${/SELECT 1|string_agg/.exec(text) ?? 'type'} in ${tenant.getStore()}`);
+    return { rows: [{ type: 'bigint' }] };
+  }
+  const table = { table: 'orders', columns: COLUMNS, revision: 'SELECT 1' };
+  const store = tenant.run('store', () => createMappedOrderStore({ query }, table));
+  await Promise.all(['a.shop', 'b.shop'].map((name) => tenant.run(name, () => listed(store))));
+  const shared = ['type in store', 'SELECT 1 in store', 'SELECT 1 in store'];
+  assert.deepEqual(sent, [...shared, 'string_agg in a.shop', 'string_agg in b.shop']);
 });
 
 for (const [table, message] of [
