@@ -45,7 +45,7 @@ export function createWriteQueue(
   let isScheduled = false;
   let lastWritten: Promise<unknown> = Promise.resolve();
 
-  /** Commits the writes together and settles them. Returns the others, which wait for the lock. */
+  /** Commits and settles the writes in their order. Returns the rest, which wait for the lock. */
   function commit(writes: readonly WaitingWrite[]): WaitingWrite[] {
     let resolves: readonly (() => void)[];
     try {
@@ -54,7 +54,10 @@ export function createWriteQueue(
       );
     } catch (error) {
       if (isResult(error, 'busy')) return rejectLate(writes, error);
-      if (writes.length > 1) return writes.flatMap((write) => commit([write]));
+      if (writes.length > 1) {
+        const locked = writes.findIndex((write) => commit([write]).length > 0);
+        return locked < 0 ? [] : writes.slice(locked);
+      }
       writes[0]?.reject(error);
       return [];
     }

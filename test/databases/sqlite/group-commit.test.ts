@@ -95,6 +95,25 @@ for (const { name, open } of sqliteDrivers) {
       assert.deepEqual(await Promise.all(answers.map(({ end }) => end)), ['cancelled', 'cancelled']);
     });
 
+    test('if another connection holds the lock for a moment while writes are repeated one by one, they keep their order', async () => {
+      let begun = 0;
+      const { store, other } = await opened((other) => ({
+        ...failing,
+        exec(sql, proceed) {
+          if (sql === 'BEGIN IMMEDIATE' && ++begun === 3) other.exec('COMMIT');
+          const result = proceed();
+          if (sql === 'ROLLBACK' && begun === 1) other.exec('BEGIN IMMEDIATE');
+          return result;
+        },
+      }));
+      const answers: unknown[] = [];
+      const writes = [store.cancel(1n), store.cancel(2n), store.ship(1n)];
+      await Promise.allSettled(writes.map((write) => write.finally(() => answers.push(write))));
+      assert.deepEqual(answers, writes);
+      assert.deepEqual([await writes[0], await writes[2]], ['cancelled', 'already_cancelled']);
+      other.close();
+    });
+
     test('writes resolve only after the commit, and reject if the commit fails', async () => {
       const executed: string[] = [];
       let fails = false;
