@@ -44,7 +44,7 @@ export class FileWorker<Parts> {
   readonly #startThread: StartThread;
   readonly #data: FileWorkerData;
   readonly #waiting = new Map<number, WaitingCall>();
-  #unsent: Call<Parts>[] = [];
+  readonly #unsent: Call<Parts>[] = [];
   #lastId = 0;
   #worker: Worker | undefined;
   #state: keyof typeof CLOSE_MS = 'starting';
@@ -118,19 +118,18 @@ export class FileWorker<Parts> {
 
   /** Sends the calls of one pass of the event loop in one message. */
   #send(call: Call<Parts>): void {
-    if (this.#unsent.length === 0) setImmediate(() => this.#flush());
+    if (this.#unsent.length === 0) setImmediate(() => this.#post(this.#unsent.splice(0)));
     this.#unsent.push(call);
   }
 
-  #flush(): void {
-    const calls = this.#unsent;
-    this.#unsent = [];
+  #post(calls: readonly Call<Parts>[]): void {
     try {
       // If the worker has ended meanwhile, these calls have been rejected.
       this.#worker?.postMessage(calls);
     } catch (error) {
-      // A caller without types may give a promise, for example, instead of an id.
-      for (const { id } of calls) this.#settle({ id, failure: this.#failure(messageOf(error)) });
+      // A caller without types may give a promise, for example, instead of an id. Only its call fails.
+      if (calls.length > 1) for (const call of calls) this.#post([call]);
+      else for (const { id } of calls) this.#settle({ id, failure: this.#failure(messageOf(error)) });
       this.#watchFirst();
     }
   }

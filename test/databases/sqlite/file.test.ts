@@ -84,6 +84,19 @@ test('a call that is rejected before it is sent, because its thread has ended, s
   assert.equal((await store.get(1n))?.status, 'pending');
 });
 
+test('a call with a value that no thread can be sent is rejected, and the calls beside it and after it are carried out', async (t) => {
+  const { file, store } = opened(t);
+  await store.put([{ id: 1 }, { id: 2 }, { id: 3 }]);
+  const message = `cannot write ${file}: #<Promise> could not be cloned.`;
+  const beside = Promise.all([
+    store.cancel(1n),
+    assert.rejects(store.cancel(Object(Promise.resolve(1n))), { name: 'SqliteFileError', message }),
+    store.ship(1n),
+  ]);
+  assert.deepEqual(await beside, ['cancelled', undefined, 'already_cancelled']);
+  assert.equal(await store.cancel(2n), 'cancelled');
+});
+
 test('a list whose thread ends fails with its next page, and the next list is read by a new thread', async (t) => {
   const { file, store, threads } = opened(t);
   const orders = Array.from({ length: 2_500 }, (_, id) => ({ id }));

@@ -188,14 +188,6 @@ test('calls that are made together are answered in one message', async (t) => {
   assert.equal(messages, 1);
 });
 
-test('a call with a value that no thread can be sent is rejected, and later calls are carried out', async (t) => {
-  const { file, store } = opened(t);
-  await store.put([{ id: 1 }]);
-  const message = `cannot write ${file}: #<Promise> could not be cloned.`;
-  await assert.rejects(store.cancel(Object(Promise.resolve(1n))), { name: 'SqliteFileError', message });
-  assert.equal(await store.cancel(1n), 'cancelled');
-});
-
 test('calls that wait behind a long put are not late', async (t) => {
   const { store } = opened(t);
   await store.put([{ id: -1 }]);
