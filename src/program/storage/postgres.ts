@@ -29,7 +29,8 @@ export interface PostgresStorageOptions {
   readonly isServer?: boolean;
 }
 
-const CONNECTIONS = 12;
+/** The most in the pool. A server opens one more, up to 12, while it asks about overdue cancels. */
+const CONNECTIONS = 11;
 /** The most of them that cancels hold, so that lists and keys go on while no commit ends. */
 const MOST_CANCELS = 4;
 const CONNECT_MS = 2_000;
