@@ -41,7 +41,7 @@ interface PathOutcome extends Omit<Partial<Outcome>, 'status' | 'fields'> {
   readonly fields?: readonly string[] | undefined;
 }
 
-/** What a message says about: the reply to a request, and why it is so. */
+/** What a message reports: the reply to a request, and what led to it. */
 interface Publication {
   readonly request: ReadRequest;
   readonly verdict: Verdict;
@@ -67,7 +67,7 @@ const MAX_PATH_LENGTH = 1_024;
  */
 export type FrontDoor = ReturnType<typeof createFrontDoor>;
 
-/** Creates a front door. Each failure of which nobody else is told becomes a process warning. */
+/** Creates a front door. A failure that no channel and no option reports becomes a process warning. */
 export function createFrontDoor(options: AdmissionOptions) {
   const { onReply, onFailure } = options;
   const warn = createFailureWarning();

@@ -23,12 +23,11 @@ const READ_ONLY = '25006';
 const NO_LIMIT = { query_timeout: 2 ** 31 - 1 };
 
 /**
- * Creates a client whose connections keep their place until the server has ended the statement,
- * even if its caller no longer waits. A commit that waits for a lost replica goes on after its
- * connection is closed, so each further one would hold another process of the server. The replica
- * or an error ends it. After a failover, or if the network has lost the reply, nothing does. So
- * while a statement is overdue, the server is asked once a second, and if no statement runs there,
- * the connections are closed.
+ * Creates a client that runs at most `most` statements at a time. A statement keeps its place until
+ * the server has ended it, even if its caller no longer waits, because closing the connection does
+ * not end a commit that waits for a lost replica. After a failover, or if the network has lost the
+ * reply, no reply comes. So while a statement is overdue, the server is asked once a second whether
+ * any still runs. If none does, the connections are closed.
  */
 export function createPatientClient(
   connect: Connect,

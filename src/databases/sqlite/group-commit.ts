@@ -32,9 +32,9 @@ const LOCK_RETRY_MS = 5;
 /**
  * Creates a queue that commits the writes of one pass of the event loop together, with one fsync
  * (group commit). While another process holds the lock, it waits without blocking the event loop,
- * and calls `onLocked` after each try.
- * If a write fails, only its caller gets the error, and the others are committed without it. Each
- * write runs in the context of its caller, and a commit of several in that of the queue.
+ * and calls `onLocked` after each try. If a write fails, only its caller gets the error, and the
+ * others are committed without it. Each write runs in the context of its caller, and a commit of
+ * several in that of the queue.
  */
 export function createWriteQueue(
   database: SqliteDatabase,

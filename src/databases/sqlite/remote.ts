@@ -60,7 +60,7 @@ export class FileWorker<Parts> {
     this.#data = data;
   }
 
-  /** The failure of a call in the worker's last answers, or since. Damage stays, as in the file. */
+  /** The last failure, until the worker answers without one. `damaged` stays, as the damage does. */
   get lastFailure(): SqliteFileError | undefined {
     return this.#lastFailure;
   }

@@ -29,7 +29,7 @@ interface SharedList<List> {
   readonly list: List;
 }
 
-/** A request for the list, which may have to wait, and the id of its principal. */
+/** A request for the list, which may have to wait. */
 export interface ListAsker extends ListRequest, Pick<ReadRequest, 'isAborted'> {}
 
 /** At most this many keys make an array without a version at the same time. */

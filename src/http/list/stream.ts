@@ -2,7 +2,7 @@ import { AsyncResource } from 'node:async_hooks';
 import type { StreamEnd, StreamedBody } from '../reply.js';
 import { joinPages } from './body.js';
 
-/** After this time, and that in which its last page is sent at 20 kB/s, a stream counts as dropped. */
+/** How long a client may take to request the next page, beyond the time to send the last one at 20 kB/s. */
 const DROPPED_MS = 240_000;
 
 /**

@@ -132,9 +132,9 @@ async function countUntilSent(body: TakenPieces, response: NodeResponse): Promis
  * list in serverless-http with a 200.
  */
 async function sendInTurns(response: NodeResponse, pieces: AsyncIterable<Uint8Array>): Promise<void> {
-  let isClosed = false;
+  let hasStopped = false;
   function stop(): void {
-    isClosed = true;
+    hasStopped = true;
   }
   response.once('close', stop);
   // Without a listener, a write after the host has ended the response would end the process.
@@ -144,7 +144,7 @@ async function sendInTurns(response: NodeResponse, pieces: AsyncIterable<Uint8Ar
   try {
     for await (const piece of pieces) {
       for (const part of partsOf(piece)) {
-        if (isClosed) return;
+        if (hasStopped) return;
         if (response.write(part) === false) await drained();
       }
       await setImmediate();

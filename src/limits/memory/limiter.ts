@@ -27,8 +27,8 @@ export interface MemoryLimiter extends RateLimiter {
   /** Ends the ban of a key, and forgets its refusals and earlier bans. */
   unban(key: string): void;
   /**
-   * Returns everything that is stored about a key, as plain data for JSON with Unix times, or
-   * `undefined` if its quotas are full. Save it, so that a restart does not refill the quotas.
+   * Returns what is stored about a key, if anything, as plain data for JSON with Unix times. Ended
+   * windows may still be in it. Save it, so that a restart does not refill the quotas.
    */
   inspect(key: string): KeyState | undefined;
   /**

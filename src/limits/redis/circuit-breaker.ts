@@ -18,7 +18,7 @@ export interface Outage {
 /** The failures of calls about one key since the last reply. */
 interface Failures {
   readonly count: number;
-  /** How many calls, about any key, had been sent when the last of them was noticed. */
+  /** How many calls, about any key, had been sent when the key's last failure was noticed. */
   readonly sentBefore: number;
   /** When the next probe about this key is due. */
   readonly probeAtMs: number;

@@ -52,7 +52,7 @@ export const ORDERS_SCHEMA: Schemas = {
     INSERT INTO orders_revision VALUES (0);
     CREATE TRIGGER orders_deleted AFTER DELETE ON orders
       BEGIN UPDATE orders_revision SET revision = revision + 1; END;
-    -- SQLite compares names only, and an id has four
+    -- SQLite compares the names in the UPDATE, and an id has four
     CREATE TRIGGER orders_updated
       AFTER UPDATE OF id, rowid, oid, _rowid_, pet_id, quantity, ship_date, complete ON orders
       BEGIN UPDATE orders_revision SET revision = revision + 1; END;

@@ -12,7 +12,7 @@ import type { KeyRecord } from './key-record.js';
 export interface KeyRing extends Omit<KeyReads, 'byDigest'>, Pick<KeyWrites, 'setPlan'> {
   /** Looks up the id and plan of a key. `undefined` if the key is unknown, revoked or expired. */
   authenticate(apiKey: string): Promise<Principal | undefined> | undefined;
-  /** The same, from memory if it can, for a key that was valid when it was last looked up. Asked first. */
+  /** Called first. The same for a key that was valid before, from memory for up to a second. */
   authenticateKnown(apiKey: string): Principal | undefined | Promise<Principal | undefined>;
   /** Issues a key. The result contains the key's text, which is not stored. */
   create(plan: KeyPlan, options?: Pick<KeyRecord, 'name' | 'expiresAt'>): Promise<IssuedKey>;

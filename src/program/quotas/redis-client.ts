@@ -16,7 +16,7 @@ export async function connectRedis(address: RedisAddress) {
   let failure: Error | undefined;
   await new Promise<void>((resolve) => {
     client.on('ready', () => resolve());
-    // Until the server answers again, each command fails with the last failure.
+    // While the client is not connected, commands fail with the last failure.
     client.on('error', (error) => {
       // After a disconnect, the driver's own next command fails. That is not the reason.
       if (error.message.startsWith("Stream isn't writeable")) return;

@@ -145,7 +145,7 @@ function openPool(driver: Driver, config: ClientConfig): Pool {
   return pool;
 }
 
-/** Clients wait for a server's cancels, which `hasLongStatement` is passed for, only for some time. */
+/** With `hasLongStatement`, as for a server, cancels have a deadline, because clients wait for them. */
 function storageOf(pool: Pool, name: string, hasLongStatement?: PatienceOptions['hasLongStatement']): Storage {
   const connect: Connect = (callback) => void pool.connect(callback);
   const database = withUnnamedFallback({ query: (statement) => pool.query(statement), connect });

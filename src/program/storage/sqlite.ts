@@ -117,7 +117,7 @@ function openHere(file: string): SqliteStorage {
 function openInThreads(name: string, unlock: () => void): ServerStorage {
   const startThread: StartThread = (options) => new Worker(new URL('./thread.js', import.meta.url), options);
   const file = openSqliteFile<ProgramParts>(startThread, name, SCHEMAS);
-  // The thread that writes opens the file while the server is being loaded.
+  // The thread that reads opens the file while the server is being loaded.
   file.probe().catch(() => {});
   return {
     name,
