@@ -20,9 +20,9 @@ export function commandHelp(command: Command): string {
     ],
   );
   const required = options.flatMap(([name, { value, isRequired }]) => (isRequired ? [`--${name} ${value}`] : []));
-  const usage = [PROGRAM, command.name, command.operand, ...required, '[options]'].filter(Boolean).join(' ');
+  const usage = [heading('Usage:'), PROGRAM, command.name, command.operand, ...required, '[options]'].filter(Boolean);
   const about = wrap(`${PROGRAM} ${command.name}: ${command.summary}`, '');
-  return [about, usageLine(usage), formatRows('Options:', rows), formatExamples(command.examples)].join('\n\n');
+  return [about, usage.join(' '), formatRows('Options:', rows), formatExamples(command.examples)].join('\n\n');
 }
 
 /** Returns the help text of the program, or of one group of commands such as `orders`. */
@@ -34,10 +34,11 @@ export function listHelp(commands: readonly Command[], defaultName: string, grou
     ],
   );
   const about = group === undefined ? ABOUT : `${PROGRAM} ${group}: the ${group} commands`;
-  const usage = [PROGRAM, ...(group === undefined ? ['[COMMAND]'] : [group, 'COMMAND']), '[options]'].join(' ');
+  const words = group === undefined ? ['[COMMAND]'] : [group, 'COMMAND'];
+  const usage = [heading('Usage:'), PROGRAM, ...words, '[options]'].join(' ');
   const shown = group === undefined ? EXAMPLES : commands.flatMap((command) => command.examples.slice(0, 1));
   const footer = FOOTER.map((line) => wrap(line, '')).join('\n');
-  return [wrap(about, ''), usageLine(usage), formatRows('Commands:', rows), formatExamples(shown), footer].join('\n\n');
+  return [wrap(about, ''), usage, formatRows('Commands:', rows), formatExamples(shown), footer].join('\n\n');
 }
 
 function formatExamples(lines: readonly string[]): string {
@@ -50,10 +51,6 @@ function formatRows(title: string, rows: readonly Row[]): string {
   const width = Math.max(...rows.map(([left]) => left.length));
   const lines = rows.map(([left, right]) => wrap(`  ${left.padEnd(width)}  ${right}`, ' '.repeat(width + 4)));
   return [heading(title), ...lines].join('\n');
-}
-
-function usageLine(usage: string): string {
-  return `${heading('Usage:')} ${usage}`;
 }
 
 function heading(text: string): string {

@@ -10,11 +10,7 @@ export interface KeyPlan {
 }
 
 /** A requested plan, not yet checked. */
-export interface RequestedPlan {
-  readonly name: string;
-  readonly perMinute?: number | undefined;
-  readonly perDay?: number | undefined;
-}
+type RequestedPlan = { readonly name: string } & Readonly<Record<'perMinute' | 'perDay', number | undefined>>;
 
 const isFixedPlan = (name: string): name is FixedPlanName => Object.hasOwn(PLANS, name);
 

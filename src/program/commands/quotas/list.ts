@@ -37,10 +37,8 @@ function listRows(invocation: Invocation, isListed: (row: Row) => boolean, none:
     const listed = rows.filter(isListed).sort((a, b) => a.leftRatio - b.leftRatio);
     const shown = listed.slice(0, limit);
     if (shown.length === 0) return done(none, []);
-    return done(
-      tableOf(shown).join('\n'),
-      shown.map(({ quota }) => quota),
-    );
+    const quotas = shown.map(({ quota }) => quota);
+    return done(tableOf(shown).join('\n'), quotas);
   });
 }
 
