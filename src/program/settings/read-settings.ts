@@ -53,6 +53,8 @@ export function readSettings(given: SettingSources, names: readonly SettingName[
 }
 
 const PREFIX = 'STORE_ORDERS_';
+/** For a service store-orders-metrics, Kubernetes sets `STORE_ORDERS_METRICS_PORT` to such an address. */
+const SERVICE_ADDRESS = /^(?:tcp|udp|sctp):/;
 
 /**
  * Refuses a variable whose name is almost that of a setting, or is that of a setting without the
@@ -63,7 +65,7 @@ const PREFIX = 'STORE_ORDERS_';
 function checkVariables(environment: SettingSources['environment']): void {
   const known = [...SETTING_NAMES.map((name) => settingsSchema.entries[name].env), CONFIG_VARIABLE, WORKER_VARIABLE];
   for (const [name, value = ''] of Object.entries(environment)) {
-    if (!name.startsWith(PREFIX) || known.includes(name) || /^(?:tcp|udp|sctp):/.test(value)) continue;
+    if (!name.startsWith(PREFIX) || known.includes(name) || SERVICE_ADDRESS.test(value)) continue;
     const meant = known.find((setting) => name === PREFIX + setting) ?? nearest(name, known);
     if (meant !== undefined) throw new Misuse(`unknown environment variable ${name}; did you mean ${meant}?`);
   }
@@ -106,7 +108,8 @@ function fromFlag(name: SettingName, { flags }: SettingSources): SettingSource |
 function fromVariable(name: SettingName, { environment }: SettingSources): SettingSource | undefined {
   const { env } = settingsSchema.entries[name];
   const value = environment[env];
-  return value === undefined || value === '' ? undefined : { value, label: env };
+  if (value === undefined || value === '' || (env.endsWith('_PORT') && SERVICE_ADDRESS.test(value))) return undefined;
+  return { value, label: env };
 }
 
 function readFile({ flags, environment }: SettingSources): (name: SettingName) => SettingSource | undefined {

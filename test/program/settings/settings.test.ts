@@ -160,10 +160,11 @@ log                       events                               settings.json: lo
 `;
 
 test('a variable that has the prefix of the settings, but is like none of them, is ignored', () => {
-  // Kubernetes sets all but the last two for a service with the name store-orders.
+  // Kubernetes sets all but the last two for services with the names store-orders and store-orders-metrics.
   const others = {
     STORE_ORDERS_PORT: 'tcp://10.0.0.1:80',
     STORE_ORDERS_PORT_80_TCP: 'tcp://10.0.0.1:80',
+    STORE_ORDERS_METRICS_PORT: 'tcp://10.0.0.2:9090',
     STORE_ORDERS_SERVICE_HOST: '10.0.0.1',
     STORE_ORDERS_SERVICE_PORT: '80',
     STORE_ORDERS_KEY: 'x',
