@@ -104,11 +104,14 @@ function fromFlag(name: SettingName, { flags }: SettingSources): SettingSource |
   return value === undefined ? undefined : { value: value === true ? false : value, label: `--${flag}` };
 }
 
+const QUOTED = 'begins with a quote; write the value without quotes, which "docker run --env-file" keeps';
+
 /** An empty variable counts as unset, because scripts unset variables that way. */
 function fromVariable(name: SettingName, { environment }: SettingSources): SettingSource | undefined {
   const { env } = settingsSchema.entries[name];
   const value = environment[env];
   if (value === undefined || value === '' || (env.endsWith('_PORT') && SERVICE_ADDRESS.test(value))) return undefined;
+  if (/^["']/.test(value)) throw new Misuse(`${env}: ${QUOTED}`);
   return { value, label: env };
 }
 

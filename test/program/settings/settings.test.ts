@@ -27,6 +27,7 @@ const SENTINEL =
 const WORKERS = 'more than one worker needs PostgreSQL and Redis; name them with --database-url and --redis-url';
 const COUNT = 'expected a whole number from';
 const LONG_PATH = `./${'s'.repeat(100)}é`;
+const QUOTED = 'begins with a quote; write the value without quotes, which "docker run --env-file" keeps';
 const HELP = 'run "store-orders serve --help"';
 
 type Environment = Readonly<Record<string, string>>;
@@ -113,6 +114,8 @@ const MISTAKES: readonly Mistake[] = [
     { STORE_ORDERS_DB: 'x.db\n' },
     `STORE_ORDERS_DB: expected a file name or :memory:; for a PostgreSQL database use --database-url, not "x.db\\n"`,
   ],
+  [{ STORE_ORDERS_DB: "'shop.db'" }, `STORE_ORDERS_DB: ${QUOTED}`],
+  [{ DATABASE_URL: `"${SHOP}" # main` }, `DATABASE_URL: ${QUOTED}`],
   [{ STORE_ORDERS_PORT: '80' }, 'unknown environment variable STORE_ORDERS_PORT; did you mean PORT?'],
   [
     { STORE_ORDERS_DATABASE_URL: SHOP },
