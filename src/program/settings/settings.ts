@@ -112,7 +112,7 @@ export const settingsSchema = v.object({
     v.optional(
       v.pipe(
         v.string(ORIGIN_EXPECTED),
-        v.transform((origins) => origins.split(',')),
+        v.transform((origins) => origins.split(/, */)),
         v.everyItem(isOrigin, ORIGIN_EXPECTED),
       ),
     ),

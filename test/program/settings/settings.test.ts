@@ -162,6 +162,12 @@ addressPerMinute          600                                  default
 log                       events                               settings.json: log
 `;
 
+test('spaces after the commas between origins are ignored', () => {
+  const flags = ['--cors-origin', 'https://a.example, https://b.example'];
+  const { settings } = readSettings(parseCommand(serveCommand, flags, {}));
+  assert.deepEqual(settings.corsOrigins, ['https://a.example', 'https://b.example']);
+});
+
 test('a variable that has the prefix of the settings, but is like none of them, is ignored', () => {
   // Kubernetes sets all but the last two for services with the names store-orders and store-orders-metrics.
   const others = {
