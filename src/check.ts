@@ -110,8 +110,7 @@ const ORIGIN_AND_PATH = /^(https?:\/\/[A-Za-z0-9.:[\]-]+)(?:\/(?!\.\.?(?:\/|$))[
  * perhaps a path without a slash at the end. It needs no escape in a shell or in a program.
  */
 export function isPublicUrl(text: string): boolean {
-  const [, origin] = ORIGIN_AND_PATH.exec(text) ?? [];
-  return origin !== undefined && isOrigin(origin);
+  return isOrigin(ORIGIN_AND_PATH.exec(text)?.[1]);
 }
 
 export function checkPublicUrl(publicUrl: unknown): void {
@@ -119,7 +118,9 @@ export function checkPublicUrl(publicUrl: unknown): void {
   throw new TypeError('publicUrl: expected a URL such as "https://shop.example/shop", without a slash at the end');
 }
 
-/** Returns whether the text is `*`, or an origin exactly as browsers send it. */
+/** Returns whether the text is `*`, or an origin exactly as browsers send it: also `capacitor://localhost`. */
 export function isOrigin(text: unknown): text is string {
-  return text === '*' || (typeof text === 'string' && URL.canParse(text) && new URL(text).origin === text);
+  if (typeof text !== 'string' || !URL.canParse(text)) return text === '*';
+  const { protocol, host } = new URL(text);
+  return host !== '' && text === `${protocol}//${host}`;
 }

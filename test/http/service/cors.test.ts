@@ -46,6 +46,21 @@ test('a page from an allowed origin can read every response and its limit fields
   }
 });
 
+test('an origin can have the scheme of an app, and is refused unless it is exactly as browsers send it', async () => {
+  const orders = [{ id: 1 }];
+  for (const origin of ['capacitor://localhost', 'chrome-extension://abcdefgh', 'http://[::1]:3000', 'app://.']) {
+    const { service } = createTestService({ orders, corsOrigins: [origin] });
+    const rawHeaders = ['Origin', origin];
+    const { headers } = await service.respond({ method: 'GET', url: '/v1/store/orders', rawHeaders });
+    assert.equal(headers[headers.indexOf('Access-Control-Allow-Origin') + 1], origin);
+  }
+  const apps = ['Capacitor://a', 'capacitor://a/', 'capacitor://ann@a', 'capacitor:a', 'app://a?b', 'app://a#b'];
+  const sites = [`${SHOP}/`, `${SHOP}:443`, 'https://Shop.example', `blob:${SHOP}`, 'shop.example:80'];
+  for (const origin of [...apps, ...sites, 'file://', 'null', '']) {
+    assert.throws(() => createTestService({ corsOrigins: [origin] }), /^TypeError: corsOrigins: /, origin);
+  }
+});
+
 test('the Vary field of a list is as documented', async (t) => {
   const { get } = await listen(t, { corsOrigins: [SHOP] });
   const { pattern } = createOpenApiDocument().components.headers['Vary']?.schema ?? {};
