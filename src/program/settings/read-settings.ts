@@ -133,7 +133,8 @@ function readFile({ flags, environment }: SettingSources): (name: SettingName) =
 function parseFile(path: string, label: string): ReadonlyMap<string, unknown> {
   let content: unknown;
   try {
-    const json = readFileSync(path, 'utf8');
+    // Notepad and PowerShell begin a file with a byte order mark.
+    const json = readFileSync(path, 'utf8').replace(/^\ufeff/, '');
     // The errors of `parseJson` name the position. Those of `JSON.parse` quote the text, which may
     // contain a password.
     parseJson(json);

@@ -187,7 +187,8 @@ test('a variable that has the prefix of the settings, but is like none of them, 
 test('options override variables, variables override the settings file, and "config print" shows where each value comes from', async (t) => {
   const cwd = temporaryDirectory();
   const settings = { db: 'file.db', basePath: '/file', trustProxy: 2, log: 'events' };
-  writeFileSync(join(cwd, 'settings.json'), JSON.stringify(settings));
+  // Notepad begins a file with a byte order mark.
+  writeFileSync(join(cwd, 'settings.json'), `\ufeff${JSON.stringify(settings)}`);
   const env = {
     STORE_ORDERS_CONFIG: 'settings.json',
     STORE_ORDERS_DB: 'variable#1.db',
