@@ -38,8 +38,8 @@ export async function runProgram(args: readonly string[], environment: SettingSo
   });
   if (result.exitCode !== 0) {
     const error = masked(result.message);
+    // A failure of these writes is ignored, because the exit code already says that the command failed.
     await printError(error);
-    // A failure of this write is ignored, because the message is already on stderr.
     if (wantsJson) await writeText(process.stdout, `${JSON.stringify({ error })}\n`).catch(() => {});
     return result.exitCode;
   }
@@ -56,7 +56,7 @@ export async function runProgram(args: readonly string[], environment: SettingSo
 async function printError(message: string): Promise<void> {
   const lines = message.split('\n').map(printable).join('\n');
   const start = styleText('red', `${PROGRAM}:`, { stream: process.stderr });
-  await writeText(process.stderr, `${start} ${lines}\n`);
+  await writeText(process.stderr, `${start} ${lines}\n`).catch(() => {});
 }
 
 async function runCommand(

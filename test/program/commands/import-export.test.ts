@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { listenOnFreePort } from '../../support/listen.js';
-import { commandsIn, programIn, programWithOrders } from '../support/program.js';
+import { commandsIn, onTerminal, programIn, programWithOrders } from '../support/program.js';
 import { spawnProgram } from '../support/run.js';
 
 // What an import reads and an export writes fails or ends in the middle.
@@ -25,6 +25,18 @@ test('an import that is interrupted while it connects to PostgreSQL ends with on
   await new Promise((resolve) => setTimeout(resolve, 200));
   connection.destroy();
   assert.match(await stderr, /^store-orders: cannot open the database [^\n]+\n$/);
+});
+
+test('a stderr that cannot be written, as on a full disk, changes no exit code and ends no import', {
+  skip: !existsSync('/dev/full') && 'needs Linux, whose /dev/full cannot be written',
+}, async () => {
+  const { cwd, output, run } = programIn({
+    env: onTerminal('stderr'),
+    under: ['sh', '-c', 'exec "$@" 2>/dev/full', 'sh'],
+  });
+  writeFileSync(join(cwd, 'orders.ndjson'), '{"id":1}\n');
+  assert.equal((await run('frobnicate')).code, 2);
+  assert.equal(await output('orders import orders.ndjson'), '1 order imported: 1 pending\n');
 });
 
 test('an input that cannot be read to its end is named, not the database', {

@@ -3,10 +3,11 @@ import type { ReadStream } from 'node:fs';
 const BAR_WIDTH = 30;
 const DRAW_EVERY_MS = 100;
 
-/** Draws on a terminal how much of a file has been read. Returns a function that removes the bar. */
+/** Draws on a terminal, until it is closed, how much of a file is read. Returns a function that removes the bar. */
 export function drawProgress(input: ReadStream, bytes: number): () => void {
   const { stderr } = process;
   if (!stderr.isTTY) return () => {};
+  stderr.on('error', () => {});
   let bar = '';
   function draw(): void {
     const part = bytes === 0 ? 1 : input.bytesRead / bytes;
