@@ -52,6 +52,8 @@ const MISTAKES: readonly Mistake[] = [
   [['--db', SHOP], `--db: ${FILE}`],
   [['--database-url', 'mysql://ann:secret@localhost/shop'], `--database-url: ${DATABASE_URL}`],
   [['--database-url', ''], `--database-url: ${DATABASE_URL}`],
+  // Only a port can be the address of a service of Kubernetes.
+  [{ DATABASE_URL: 'tcp://10.0.0.1:5432' }, `DATABASE_URL: ${DATABASE_URL}`],
   ...['/', '?', '#', ' '].map((character): Mistake => {
     return [{ DATABASE_URL: `postgres://ann:1${character}secret@localhost/shop` }, `DATABASE_URL: ${DATABASE_URL}`];
   }),
