@@ -6,6 +6,8 @@ import { messageOf } from '../message-of.js';
 
 /** For how long probes get the same states. A probe needs no key, but asks every backend. */
 const SHARED_MS = 100;
+/** Without this limit, a function that never settles would not be called again. */
+const LIMIT_MS = 10_000;
 
 /** The states of a backend, the best first. */
 export const BACKEND_STATES = ['ok', 'degraded', 'unavailable'] as const;
@@ -15,9 +17,8 @@ export type BackendState = (typeof BACKEND_STATES)[number];
 
 /**
  * For each backend, by its name, a function that returns its state. The server is not ready if a
- * function throws, rejects, or returns anything but `ok` or `degraded`. The diagnostics channel gets
- * the reason. While a function has not settled, `/readyz` does not respond, which probes take for not
- * ready. Probes within a tenth of a second share one call.
+ * function throws, rejects, takes ten seconds, or returns anything but `ok` or `degraded`. The
+ * diagnostics channel gets the reason. Probes within a tenth of a second share one call.
  */
 export type Backends = Readonly<Record<string, () => BackendState | Promise<BackendState>>>;
 
@@ -78,14 +79,17 @@ function readinessOutcome(readings: Awaited<ReturnType<typeof readAll>>, isDrain
 
 export interface BackendReading {
   readonly state: BackendState;
-  /** What the function has thrown, or what is wrong with the value that it returned. */
+  /** Why the function failed. */
   readonly error?: unknown;
 }
 
-/** Resolves to the state of a backend: `unavailable` if its function throws, rejects or returns another value. */
+/** Resolves to the state of a backend. It is `unavailable` if its function fails or takes too long. */
 export async function readBackend(check: Backends[string]): Promise<BackendReading> {
   try {
-    const returned = await check();
+    const returned = await Promise.race([
+      check(),
+      new Promise((_, reject) => setTimeout(reject, LIMIT_MS, new Error('no state within ten seconds')).unref()),
+    ]);
     const state = BACKEND_STATES.find((known) => known === returned);
     if (state !== undefined) return { state };
     throw new TypeError(`expected one of ${BACKEND_STATES.join(', ')}, but its function returned ${inspect(returned)}`);

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { test } from 'node:test';
 import { createMemoryLimiter, createPlan, perMinute } from 'store-orders';
@@ -119,6 +120,26 @@ test('readiness checks that are concurrent or within a tenth of a second share o
   assert.match(await readText(socket), /^HTTP\/1\.1 503 /);
   assert.equal(database.mock.callCount(), 2);
   await drained;
+});
+
+test('a backend whose check does not settle within ten seconds is unavailable, and the next probe checks it again', async (t) => {
+  const errors: unknown[] = [];
+  t.after(onReplies(({ error }) => errors.push(error)));
+  const never = new Promise<never>(() => {});
+  let calls = 0;
+  const { server, port } = await listen(t, { backends: { database: () => (calls++ === 0 ? never : 'ok') } });
+  let nowMs = 0;
+  t.mock.method(performance, 'now', () => (nowMs += 100));
+  const ask = () => readText(open(port, 'GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'));
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const asked = once(server, 'request');
+  const stuck = ask();
+  await asked;
+  t.mock.timers.tick(10_000);
+  assert.match(await stuck, /^HTTP\/1\.1 503 .*"database":"unavailable"/s);
+  assert.deepEqual(errors.map(String), ['Error: database: no state within ten seconds']);
+  assert.match(await ask(), /^HTTP\/1\.1 200 /);
+  t.mock.timers.reset();
 });
 
 test('a probe that fails tells the diagnostics channel why, but not the client', async (t) => {
