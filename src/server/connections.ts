@@ -9,8 +9,8 @@ export interface ConnectionLimits {
   readonly most: number;
   /** The maximum number of connections of one address. */
   readonly mostPerAddress: number;
-  /** An idle connection is closed after between one and two times this long. */
-  readonly idleMs: number;
+  /** An idle connection is closed after between one and two times this long. Called while none is open. */
+  readonly idleMs: () => number;
 }
 
 /**
@@ -88,7 +88,7 @@ export function createConnections({ most, mostPerAddress, idleMs }: ConnectionLi
       const connection: Connection = { socket, address, ...unused };
       open.set(socket, connection);
       byAddress.set(address, neighbours.add(connection));
-      sweepTimer ??= setInterval(sweep, idleMs).unref();
+      sweepTimer ??= setInterval(sweep, idleMs()).unref();
       socket.once('close', () => forget(connection));
     },
 

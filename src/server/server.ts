@@ -61,11 +61,8 @@ const SERVER_OPTIONS = {
 
 /** How long an idle connection stays open. */
 const KEEP_ALIVE_MS = 15 * SECOND_MS;
-/**
- * The same time behind a proxy: longer than the 60 s after which most proxies close an idle
- * connection. Otherwise a proxy could send a request while this server closes the connection.
- */
-const PROXY_KEEP_ALIVE_MS = 65 * SECOND_MS;
+/** The same behind a proxy, which has to close first, or could lose a request. Cloudflare waits for 900 s. */
+const PROXY_KEEP_ALIVE_MS = 910 * SECOND_MS;
 /** A connection without any activity for this long is closed. */
 const SILENT_MS = 120 * SECOND_MS;
 const GRACE_MS = 6 * SECOND_MS;
@@ -92,7 +89,7 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
     most: connectionLimit(),
     mostPerAddress: isDirect && maxConnectionsPerAddress > 0 ? maxConnectionsPerAddress : Number.POSITIVE_INFINITY,
     // The head of a request that began just before the idle time ended may still be arriving.
-    idleMs: keepAliveMs + SERVER_OPTIONS.headersTimeout,
+    idleMs: () => Math.max(keepAliveMs, server.keepAliveTimeout) + SERVER_OPTIONS.headersTimeout,
   });
   let drained: Promise<void> | undefined;
 

@@ -182,13 +182,18 @@ test('an address may open any number of connections if the server trusts a proxy
   }
 });
 
-test('idle connections stay open for 15 s, or for 65 s behind a trusted proxy, and stalled ones for 120 s', async (t) => {
-  for (const [trustProxy, seconds] of [
-    [0, 15],
-    [1, 65],
+test('idle connections stay open for 15 s, for 910 s behind a trusted proxy, or as long as the host sets, and stalled ones for 120 s', async (t) => {
+  const start = t.mock.method(globalThis, 'setInterval');
+  for (const [trustProxy, seconds, set] of [
+    [0, 15, {}],
+    [1, 910, {}],
+    [1, 1_200, { keepAliveTimeout: 1_200_000 }],
   ] as const) {
-    const { server, origin } = await listen(t, { trustProxy });
+    const { server, origin } = await listen(t, { trustProxy }, (server) => Object.assign(server, set));
     assert.deepEqual([server.keepAliveTimeout, server.timeout], [seconds * 1_000, 120_000]);
     assert.equal((await fetch(`${origin}/healthz`)).headers.get('keep-alive'), `timeout=${seconds}`);
+    const [sweep, intervalMs] = start.mock.calls.at(-1)?.arguments ?? [];
+    // A request that began just before may still be arriving for 10 s.
+    assert.deepEqual([sweep?.name, intervalMs], ['sweep', seconds * 1_000 + 10_000]);
   }
 });
