@@ -20,8 +20,9 @@ export interface ListSource {
 /**
  * Creates the list of a database that other processes change too. It asks for the revision at most
  * every tenth of a second, in the context of its creation, and concurrent calls share the question.
- * If one began at least a tenth of a second ago, a call fails with it, or asks again after its answer.
- * The pages are read after their revision, so a list is never older than its version.
+ * A call that finds a question older than that waits for it. If it succeeds, the call asks again. If
+ * it fails, so does the call. The pages are read after their revision, so a list is never older than
+ * its version.
  */
 export function createNewestList({ readRevision, readPages, isUnchangeable = () => false }: ListSource) {
   /** Begins each version, because another database can have the same revision. */
