@@ -37,9 +37,14 @@ async function customerBeside(t: TestContext, { kind, connections, orders, plan,
   const served: Record<string, number> = {};
 
   async function ask(name: string, request: string): Promise<void> {
+    const startMs = performance.now();
     const client = await connectFrom(port);
-    const status = await Promise.race([client.ask(request), sleep(10_000, 'nothing')]);
+    const answer = client.ask(request);
+    const sentMs = performance.now() - startMs;
+    const status = await Promise.race([answer, sleep(10_000, 'nothing')]);
     client.socket.destroy();
+    // A new connection keeps its place for a moment. Here, this process sent the request too late.
+    if (status === 'closed' && sentMs > 20) return ask(name, request);
     served[`${name} ${status}`] = (served[`${name} ${status}`] ?? 0) + 1;
   }
 
