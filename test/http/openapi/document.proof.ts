@@ -15,7 +15,7 @@ const QUIET = { REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true'
 
 /** Runs a script in the folder of the tools. Rejects with the script's output unless it exits with 0. */
 async function run(script: string, ...parameters: readonly string[]): Promise<void> {
-  const options = { cwd: toolsFolder, env: { ...outerEnvironment(), ...QUIET }, timeout: 60_000 };
+  const options = { cwd: toolsFolder, env: { ...outerEnvironment(), ...QUIET }, timeout: 600_000 };
   try {
     await promisify(execFile)(process.execPath, [script, ...parameters], options);
   } catch (error) {

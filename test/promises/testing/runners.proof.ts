@@ -12,8 +12,8 @@ const runners = join(root, 'test/runner-tools/node_modules');
 const skip = existsSync(runners) ? false : 'the test runners are not installed: npm ci --prefix test/runner-tools';
 
 const COMMANDS: Readonly<Record<string, readonly string[]>> = {
-  vitest: [join(runners, 'vitest/vitest.mjs'), 'run'],
-  jest: ['--experimental-vm-modules', join(runners, 'jest/bin/jest.js')],
+  vitest: [join(runners, 'vitest/vitest.mjs'), 'run', '--testTimeout=60000'],
+  jest: ['--experimental-vm-modules', join(runners, 'jest/bin/jest.js'), '--testTimeout=60000'],
 };
 
 suite('a separate project that installs the packed package', { skip }, () => {
@@ -35,7 +35,7 @@ suite('a separate project that installs the packed package', { skip }, () => {
       cwd,
       env: { ...outerEnvironment(), NO_COLOR: '1' },
       encoding: 'utf8',
-      timeout: 60_000,
+      timeout: 600_000,
     });
     assert.equal(status, 0, stdout + stderr);
     return stdout + stderr;
