@@ -136,7 +136,8 @@ describe('workers', { skip }, () => {
     const { answer, release } = await cancelLockedOrder(t, connect);
     const broken = assert.rejects(async () => answer);
     const exit = server.stop('SIGTERM');
-    await sleep(300);
+    await until(() => server.events().includes('stopping'));
+    await sleep(200);
     assert.equal(server.child.exitCode, null);
     server.child.kill('SIGTERM');
     assert.equal(await exit, 'SIGTERM');
