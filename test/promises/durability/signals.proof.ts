@@ -6,7 +6,7 @@ import { median, spread } from '../../support/figures.js';
 import { ROUNDS, seededRandom } from '../../support/rounds.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { until } from '../../support/until.js';
-import { type Client, countedToday, createClient, isRefused } from './support/client.js';
+import { type Client, countedToday, createClient, mayFail } from './support/client.js';
 import { without } from './support/found.js';
 import { createOrderFile, QUOTA } from './support/order-file.js';
 
@@ -60,7 +60,7 @@ async function endUnderLoad(t: TestContext, signal: 'SIGTERM' | 'SIGKILL', round
       if (id !== undefined && id !== NO_ORDER) asked.add(id);
       const request = id === undefined ? client.list() : client.cancel(id);
       const answer = await request.catch((error: unknown) => {
-        if (!isTold || !isRefused(error)) lost.push(String(error));
+        if (!isTold || !mayFail(error, client)) lost.push(String(error));
         return undefined;
       });
       if (answer === undefined) break;

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { type Client, isRefused } from '../../../promises/durability/support/client.js';
+import { type Client, mayFail } from '../../../promises/durability/support/client.js';
 import { listenOnFreePort } from '../../../support/listen.js';
 import { temporaryDirectory } from '../../../support/temporary-file.js';
 import { until } from '../../../support/until.js';
@@ -64,7 +64,7 @@ describe('workers', { skip }, () => {
             assert.ok(status < 500, `responded with ${status}`);
             answered++;
           } catch (error) {
-            if (!isTold || !isRefused(error)) lost.push(String(error));
+            if (!isTold || !mayFail(error, client)) lost.push(String(error));
             return;
           }
           await sleep(index % 2 === 0 ? 0 : 5);

@@ -20,15 +20,19 @@ export type Client = ReturnType<typeof createClient>;
 export function createClient(url: string, apiKey: string) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const headers = { authorization: `Bearer ${apiKey}` };
+  let answeredMs = performance.now();
+  let idleMs = 0;
 
   function send(method: string, path: string): Promise<Answer> {
     const sentMs = performance.now();
+    idleMs = sentMs - answeredMs;
     return new Promise((resolve, reject) => {
       async function onResponse(response: IncomingMessage): Promise<void> {
         try {
           const body = await text(response);
           const { statusCode: status = 0, headers } = response;
-          resolve({ status, headers, body, tookMs: performance.now() - sentMs });
+          answeredMs = performance.now();
+          resolve({ status, headers, body, tookMs: answeredMs - sentMs });
         } catch (error) {
           reject(error);
         }
@@ -41,6 +45,8 @@ export function createClient(url: string, apiKey: string) {
     list: () => send('GET', '/store/orders'),
     cancel: (id: bigint) => send('DELETE', `/store/orders/${id}`),
     close: () => agent.destroy(),
+    /** Returns how long the connection had been idle when the newest request was sent. */
+    idleMs: () => idleMs,
   };
 }
 
@@ -53,9 +59,12 @@ export function isCancelled({ status, headers, body }: Answer): boolean {
   return false;
 }
 
-/** Reports whether the connection was refused, so that nothing was sent. */
-export function isRefused(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ECONNREFUSED';
+/**
+ * Reports whether a request may fail because the server stops: the connection was refused, or it had
+ * been idle for so long that a server that stops closes it.
+ */
+export function mayFail(error: unknown, client: Client): boolean {
+  return client.idleMs() > 400 || (error instanceof Error && 'code' in error && error.code === 'ECONNREFUSED');
 }
 
 /** Returns the number of requests counted today, including the request of this response. */
