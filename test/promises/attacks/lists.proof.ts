@@ -25,11 +25,11 @@ async function startHost(t: TestContext, kind: string, orders = 100_000) {
   });
   t.after(() => child.kill());
   const { port } = await answerOf<{ readonly port: number }>(child);
-  const report = () => {
-    child.send('report');
+  const ask = (message: string) => () => {
+    child.send(message);
     return answerOf<Report>(child);
   };
-  return { port, report, child };
+  return { port, report: ask('report'), counts: ask('counts'), child };
 }
 
 async function answerOf<T>(child: ChildProcess): Promise<T> {
@@ -67,7 +67,7 @@ for (const { requests, keys } of [
   { requests: 60, keys: 6 },
 ]) {
   test(`${requests} requests of ${keys} ${keys === 1 ? 'key' : 'keys'} for 100,000 orders without a version take less than 75 MB, one list of each key is made at a time, and four in all; a customer waits for few of them`, async (t) => {
-    const { port, report, child } = await startHost(t, 'without a version');
+    const { port, counts, child } = await startHost(t, 'without a version');
     await read(ask(port, 'customer'));
     const base = peakBytes(child.pid);
     const crowd: Socket[] = [];
@@ -81,12 +81,12 @@ for (const { requests, keys } of [
     }
     for (let n = 0; n < requests; n++) crowd.push(ask(port, `attacker${n % keys}`));
     const attacking = crowd.slice(0, 60).map(attack);
-    await until(async () => (await report()).served > 1);
+    await until(async () => (await counts()).served > 1);
     /** How many lists of the crowd were made while the customer waited for each response. */
     const beside = { cancels: [] as number[], lists: [] as number[] };
-    async function waitFor(counts: number[], method?: string, id?: string): Promise<string> {
+    async function waitFor(waits: number[], method?: string, id?: string): Promise<string> {
       const body = await read(ask(port, 'customer', method, id));
-      counts.push((await report()).beside['customer'] ?? Number.NaN);
+      waits.push((await counts()).beside['customer'] ?? Number.NaN);
       return body;
     }
 
@@ -104,7 +104,7 @@ for (const { requests, keys } of [
     await Promise.all(attacking);
     for (const socket of crowd) socket.destroy();
     assert.equal(await read(ask(port, 'customer')), WHOLE);
-    const { most } = await report();
+    const { most } = await counts();
     const more = peakBytes(child.pid) - base;
     t.diagnostic(JSON.stringify({ beside, most, more: mebibytes(more), base: mebibytes(base) }));
     assert.ok(more < 75 * MIB, mebibytes(more));

@@ -79,8 +79,11 @@ const server = createServer((request, response) =>
 const port = await listenOnFreePort(server);
 process.on('message', (message) => {
   if (message === 'add') return rows.push({ id: BigInt(rows.length) });
-  collectGarbage();
-  collectGarbage();
+  // On a busy machine this takes so long that a test that asks often would stop the lists.
+  if (message === 'report') {
+    collectGarbage();
+    collectGarbage();
+  }
   const timers = process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
   return process.send?.({ served, beside, cut, most, timers, ...process.memoryUsage() });
 });
