@@ -4,14 +4,16 @@ import { once } from 'node:events';
 import { createWriteStream, existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createDatabase } from '../../databases/postgres/support/database.js';
-import { isCancelled } from '../../promises/durability/support/client.js';
+import { type Client, isCancelled } from '../../promises/durability/support/client.js';
 import { serving } from '../../promises/durability/support/serving.js';
 import { cannotTrace } from '../../promises/durability/support/system-calls.js';
-import { MIB, mebibytes, peakBytes } from '../../support/memory.js';
+import { slowest } from '../../support/figures.js';
+import { MIB, mebibytes } from '../../support/memory.js';
 import { missingEngine, startEngine } from '../../support/postgres-server.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { until } from '../../support/until.js';
@@ -23,13 +25,20 @@ const SOME = 50_000;
 const FEW = 500;
 /** Longer than a thread without a sign of life may take, and shorter than a write waits for the lock. */
 const SLOW_FSYNC_US = 3_500_000;
+/** How long a write of a server waits for the lock. */
+const LOCK_DEADLINE_MS = 5_000;
 /**
  * The most memory that a large import may need in addition to what an import of one order needs. It
  * was 52 to 69 MiB when measured on Node.js 20, 22, 24 and 26.
  */
 const BEYOND_BASE = 96 * MIB;
+/** Only the process itself can look at its memory last. */
+const REPORT = `process.on('exit', () => {
+  const fs = process.getBuiltinModule('fs');
+  if (fs.existsSync('/proc/self/status')) fs.writeSync(2, fs.readFileSync('/proc/self/status'));
+})`;
 /** With the default size of the young generation of Node.js 24, the imports needed up to 171 MiB. */
-const NODE_OPTIONS = '--max-semi-space-size=2';
+const NODE_OPTIONS = `--max-semi-space-size=2 --import=data:text/javascript,${encodeURIComponent(REPORT)}`;
 const KILLED_AFTER_MS = [0, 300, 1_500];
 const FIRST = 10;
 
@@ -133,19 +142,26 @@ function proveImports(prepare: () => Promise<Readonly<Record<string, string>>>):
   });
 }
 
+/**
+ * Cancels an order, and returns how long that took. An import can hold the lock for longer than a
+ * cancel waits, if the machine is busy. Only then is the cancel sent again.
+ */
+async function cancelLate(client: Client, id = 0n): Promise<number> {
+  const answer = await client.cancel(id);
+  if (isCancelled(answer)) return answer.tookMs;
+  assert.ok(answer.tookMs >= LOCK_DEADLINE_MS, `503 after ${answer.tookMs} ms`);
+  return answer.tookMs + (await cancelLate(client, id));
+}
+
 /** Imports one order, or the file named by `args`, and returns the peak memory in bytes. */
 async function peakOf(args: readonly string[], options: RunOptions): Promise<number> {
   const env = { ...options.env, NODE_OPTIONS };
   const child = spawnProgram(['orders', 'import', ...args], { ...options, env });
   child.stdin?.end('{"id":1}');
-  let peak = 0;
-  const timer = setInterval(() => {
-    peak = Math.max(peak, peakBytes(child.pid));
-  }, 5);
-  const [code] = await once(child, 'exit');
-  clearInterval(timer);
+  const [printed, [code]] = await Promise.all([child.stderr && text(child.stderr), once(child, 'exit')]);
   assert.equal(code, 0);
-  return peak;
+  const peaks = [...`${printed}`.matchAll(/VmHWM:\s+(\d+)/g)].map(([, kibibytes]) => Number(kibibytes) * 1024);
+  return Math.max(0, ...peaks);
 }
 
 describe('imports into SQLite', () => {
@@ -175,26 +191,27 @@ describe('imports into SQLite', () => {
   test('while an import holds the lock, the cancels of a server wait for it, and a key can be revoked', {
     skip: cannotTrace(),
   }, async (t) => {
-    const { server, cancel } = await serving(t, 5_000);
+    const { server, client, orders } = await serving(t, 5_000);
     const { cwd } = server;
     const { id } = await issueKey(cwd, 'free');
-    const inject = `inject=fsync,fdatasync:delay_enter=${SLOW_FSYNC_US}`;
-    const under = ['strace', '-f', '-o', '/dev/null', '-P', join(cwd, 'store-orders.db-wal'), '-e', inject];
+    const slow = ['-e', 'trace=fsync,fdatasync', '-e', `inject=fsync,fdatasync:delay_enter=${SLOW_FSYNC_US}`];
+    const log = join(cwd, 'store-orders.db-wal');
+    const under = ['strace', '-f', '--seccomp-bpf', '-o', '/dev/null', '-P', log, ...slow];
     const imported = programIn({ cwd, under }).output('orders import --replace -', [...lines(FEW)].join(''));
     const revoked = programIn({ cwd }).output(`keys revoke ${id}`);
     let isOver = false;
     const over = Promise.all([imported, revoked]).finally(() => {
       isOver = true;
     });
-    const counts = { cancelled: 0, failed: 0 };
-    while (!isOver) counts[isCancelled(await cancel()) ? 'cancelled' : 'failed']++;
+    const waitsMs: number[] = [];
+    while (!isOver) waitsMs.push(await cancelLate(client, orders.next(1)[0]));
     await over;
-    t.diagnostic(`${counts.cancelled} cancels beside the import`);
-    assert.equal(counts.failed, 0);
+    t.diagnostic(`${waitsMs.length} cancels beside the import`);
+    assert.ok(slowest(waitsMs) >= SLOW_FSYNC_US / 1_000 - 500);
   });
 
   test('while a server cancels, a million orders are imported, and each cancel is carried out', async (t) => {
-    const { server, client, cancel } = await serving(t, SOME);
+    const { server, client, orders } = await serving(t, SOME);
     const { cwd } = server;
     await pipeline(lines(MANY), createWriteStream(join(cwd, 'many.ndjson')));
     let isOver = false;
@@ -203,18 +220,15 @@ describe('imports into SQLite', () => {
       .finally(() => {
         isOver = true;
       });
-    const statuses: Record<number, number> = {};
-    let longestMs = 0;
+    const waitsMs: number[] = [];
     while (!isOver) {
-      const { status, tookMs } = await cancel();
-      statuses[status] = (statuses[status] ?? 0) + 1;
-      longestMs = Math.max(longestMs, tookMs);
+      waitsMs.push(await cancelLate(client, orders.next(1)[0]));
       await sleep(10);
     }
     await imported;
     client.close();
-    t.diagnostic(`${JSON.stringify(statuses)} beside the import; the longest took ${Math.round(longestMs)} ms`);
-    assert.deepEqual(Object.keys(statuses), ['204']);
+    t.diagnostic(`${waitsMs.length} cancels beside the import; the longest took ${Math.round(slowest(waitsMs))} ms`);
+    assert.ok(waitsMs.length > 0);
   });
 
   test('if the last fsync fails, the import reports that its outcome is unknown', { skip: cannotTrace() }, async () => {
