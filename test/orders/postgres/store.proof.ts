@@ -88,6 +88,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
   test('each call of the order store sends exactly one statement, and a list of a tenth of a second ago none', async (t) => {
     const { pool, store } = await stored({ id: 1 }, { id: 2 }, { id: 3, status: 'shipped' });
     const query = t.mock.method(pool, 'query');
+    t.mock.method(performance, 'now', () => 0);
     await store.cancel(1n);
     await store.cancel(1n);
     await store.cancel(3n);
@@ -162,14 +163,14 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
 
   test('an import, an export and a migration take longer than the time limits of the role', async () => {
     const { pool } = await stored({ id: 1 });
-    const later = () => pool.query('SELECT pg_sleep(0.2)');
+    const later = () => pool.query('SELECT pg_sleep(1.5)');
     await pool.query(`CREATE FUNCTION take_time() RETURNS trigger LANGUAGE plpgsql AS
-        'BEGIN PERFORM pg_sleep(0.2); RETURN NULL; END';
+        'BEGIN PERFORM pg_sleep(1.5); RETURN NULL; END';
       CREATE TRIGGER take_time AFTER INSERT ON store_orders EXECUTE FUNCTION take_time()`);
-    const limits = '-c statement_timeout=100 -c idle_in_transaction_session_timeout=100';
+    const limits = '-c statement_timeout=1000 -c idle_in_transaction_session_timeout=1000';
     const limited = engine.pool({ options: `${pool.options.options} ${limits}` });
     const connect: NonNullable<PostgresPool['connect']> = (taken) => void limited.connect(taken);
-    await assert.rejects(limited.query('SELECT pg_sleep(1)'), /statement timeout/);
+    await assert.rejects(limited.query('SELECT pg_sleep(3)'), /statement timeout/);
     async function* pausing() {
       yield [IMPORTED];
       await later();
