@@ -49,7 +49,7 @@ test('on a full disk, lists are served, and exactly the stored cancels get 204; 
   assert.ok(refused.length > 100, `only ${refused.length} of 200 cancels were refused`);
   assert.equal((await client.list()).status, 200);
   await isReported('unavailable');
-  assert.ok(isLogged(/^cannot write store-orders\.db: the disk is full; free some space$/));
+  await until(() => isLogged(/^cannot write store-orders\.db: the disk is full; free some space$/));
   assert.deepEqual(orders.look().cancelled, promised);
 
   rmSync(ballast);
@@ -97,27 +97,34 @@ test('on a frozen file system, probes and cached lists are served; after the tha
   assert.equal((await cancel()).status, 204);
   image.freeze();
 
+  let isKnown = false;
   const cancels = orders.next(8).map(async (id) => {
     const own = createClient(server.url, orders.key.key);
-    return own.cancel(id).finally(own.close);
+    const answer = await own.cancel(id).finally(own.close);
+    isKnown = true;
+    return answer;
   });
   const probesMs: number[] = [];
   const listsMs: number[] = [];
+  const knownMs: number[] = [];
   const beganMs = performance.now();
   while (performance.now() - beganMs < 8_000) {
     const startMs = performance.now();
+    const isLate = isKnown;
     const listing = client.list();
     assert.equal((await fetch(new URL('/healthz', server.url))).status, 200);
     probesMs.push(performance.now() - startMs);
     const { status, body, tookMs } = await listing;
     assert.deepEqual([status, body === before.body], [200, true]);
     listsMs.push(tookMs);
+    if (isLate) knownMs.push(tookMs);
     await sleep(100);
   }
   t.diagnostic(`healthz ${slowest(probesMs)} ms at most; lists ${slowest(listsMs)} ms`);
   assert.ok(slowest(probesMs) < AT_ONCE_MS);
   assert.ok(slowest(listsMs) < LIST_MS);
-  assert.ok(slowest(listsMs.slice(-20)) < AT_ONCE_MS, 'no request waits for a disk that is known to hang');
+  assert.ok(knownMs.length > 0);
+  assert.ok(slowest(knownMs) < AT_ONCE_MS, 'no request waits for a disk that is known to hang');
   for (const { status, tookMs } of await Promise.all(cancels)) {
     assert.equal(status, 503);
     assert.ok(tookMs < CANCEL_MS, `${tookMs} ms`);
@@ -126,7 +133,7 @@ test('on a frozen file system, probes and cached lists are served; after the tha
   assert.equal(late.status, 503);
   assert.ok(late.tookMs < AT_ONCE_MS);
   await isReported('unavailable');
-  assert.ok(isLogged(/: its disk has not responded in time; check the disk$/));
+  await until(() => isLogged(/: its disk has not responded in time; check the disk$/));
 
   image.thaw();
   await until(async () => (await cancel()).status === 204);

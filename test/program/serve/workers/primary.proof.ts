@@ -73,13 +73,12 @@ describe('workers', { skip }, () => {
       const clients = await connect();
       await Promise.all(clients.map((client) => client.cancel(NO_ORDER)));
       const working = clients.map(work);
-      await sleep(300);
+      await until(() => answered > CLIENTS);
       isTold = true;
       if (toAll) for (const pid of workersOf(server)) process.kill(pid, 'SIGTERM');
       assert.equal(await server.stop('SIGTERM'), 0);
       await Promise.all(working);
       assert.deepEqual(lost, []);
-      assert.ok(answered > CLIENTS);
     }
   });
 
@@ -94,7 +93,7 @@ describe('workers', { skip }, () => {
     await until(() => times('worker replaced').length === 1);
     await engine?.crash();
     kill();
-    await until(() => times('worker cannot start').length === 3);
+    await until(() => times('worker cannot start').length >= 3);
     await engine?.start();
     await until(() => times('worker replaced').length === 2);
     assert.equal(await server.stop('SIGINT'), 0);
