@@ -56,7 +56,7 @@ async function soak(t: TestContext, { measure, ...crowd }: Soaked, processes = 1
   const { files: _, ...used } = await settled(opened, ['timers', 'files', 'backends']);
   const base = { ...used, files: opened.files };
   const whole = await runCrowd(crowd, SECONDS);
-  const end = await settled(base, ['heap', 'timers', 'files', 'backends']);
+  const end = await settled(base, ['heap', 'rss', 'timers', 'files', 'backends']);
   t.diagnostic(JSON.stringify({ idle, base, end, whole }));
   for (const name of ['heap', 'rss'] as const)
     t.diagnostic(`${name}: ${[idle, base, end].map((measured) => mebibytes(measured[name])).join(' → ')}`);
