@@ -12,8 +12,8 @@ export async function listenOnFreePort(server: Server, port = 0): Promise<number
 }
 
 /**
- * Returns a port on which nothing listens,. Systems give ports of this range to no outgoing connection, so
- * the port stays free beside tests that open thousands of them.
+ * Returns a port on which nothing listens. Systems use no port of its range for outgoing connections, so
+ * it stays free beside tests that open thousands of them.
  */
 export async function freePort(): Promise<number> {
   for (;;) {
