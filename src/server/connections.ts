@@ -9,7 +9,7 @@ export interface ConnectionLimits {
   readonly most: number;
   /** The maximum number of connections of one address. */
   readonly mostPerAddress: number;
-  /** An idle connection is closed after between one and two times this long. Called while none is open. */
+  /** An idle connection is closed after between one and two times this long. Called with the first connection. */
   readonly idleMs: () => number;
 }
 
