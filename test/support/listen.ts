@@ -12,19 +12,24 @@ export async function listenOnFreePort(server: Server, port = 0): Promise<number
 }
 
 /**
- * Returns a port on which nothing listens. Systems use no port of its range for outgoing connections, so
- * it stays free beside tests that open thousands of them.
+ * Returns a port on which nothing listens, and which no other test gets until this process ends: the port
+ * 5,000 above is held as long. Systems use no port of either range for outgoing connections, so it stays
+ * free beside tests that open thousands of them.
  */
 export async function freePort(): Promise<number> {
   for (;;) {
-    const server = createServer();
+    const [server, held] = [createServer(), createServer()];
     try {
       const port = await listenOnFreePort(server, randomInt(11_000, 16_000));
-      server.close();
-      await once(server, 'close');
+      await listenOnFreePort(held.unref(), port + 5_000);
       return port;
     } catch (error) {
       if (Object(error).code !== 'EADDRINUSE') throw error;
+    } finally {
+      if (server.listening) {
+        server.close();
+        await once(server, 'close');
+      }
     }
   }
 }

@@ -29,7 +29,10 @@ export async function startRedis(options: readonly string[] = [], atPort?: numbe
   const child = spawn(binary, [...settings, ...options], { stdio: 'ignore' });
   const exited = once(child, 'exit');
   const client = connectRedis(port);
-  await until(async () => (await client.ping().catch(String)) === 'PONG', PATIENCE_MS);
+  await until(async () => {
+    if (child.exitCode !== null) throw new Error(`${binary} on port ${port} ended with exit code ${child.exitCode}`);
+    return (await client.ping().catch(String)) === 'PONG';
+  }, PATIENCE_MS);
   return {
     port,
     child,
