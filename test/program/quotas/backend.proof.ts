@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { certificate } from '../../http/mounts/support/certificate.js';
 import { freePort } from '../../support/listen.js';
-import { skip, startRedisCluster } from '../../support/redis-server.js';
+import { PATIENT, skip, startRedisCluster } from '../../support/redis-server.js';
 import { root } from '../../support/root.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { until } from '../../support/until.js';
@@ -20,7 +20,7 @@ test('while Redis is down, a server starts and counts by itself, and a command p
 }, async (t) => {
   const port = await freePort();
   const redisUrl = `redis://${HOST}:${port}`;
-  const env = { REDIS_URL: redisUrl };
+  const env = { REDIS_URL: redisUrl, ...PATIENT };
   const server = await startServer(t, { env });
   const { cwd } = server;
   assert.equal(await quotasOf(server), 'degraded');
@@ -66,7 +66,7 @@ test('a user of Redis needs only the rights that the README lists, also after a 
   const text = readFileSync(join(root, 'src/program/README.md'), 'utf8');
   const rights = /`(~store-orders:\S+ [^`]+)`/.exec(text)?.[1]?.split(' ') ?? [];
   const port = await freePort();
-  const server = await startServer(t, { env: { REDIS_URL: `redis://shop:${ENCODED}@${HOST}:${port}` } });
+  const server = await startServer(t, { env: { REDIS_URL: `redis://shop:${ENCODED}@${HOST}:${port}`, ...PATIENT } });
   const { client, child } = await redisFor(t, [], port);
   await client.acl('SETUSER', 'shop', 'on', `>${PASSWORD}`, '+info', '+evalsha', '~store-orders:*');
   const reasons = () => server.log().map(({ error }) => String(error));
@@ -102,8 +102,11 @@ test('servers with different prefixes count apart in one database, and one warni
   const { key, id } = await issueKey(cwd, 'enterprise', '--per-day', '9');
   const url = (prefix: string) => `valkey://${HOST}:${port}?family=0&prefix=${prefix}`;
   for (const prefix of ['live:', 'staging:']) {
-    const server = await startServer(t, { cwd }, '--redis-url', url(prefix));
+    const server = await startServer(t, { cwd, env: PATIENT }, '--redis-url', url(prefix));
     assert.equal(await remaining(server, key), '8');
+    // The tests that count need a server that waits for such a reply.
+    await client.client('PAUSE', 400);
+    assert.equal(await remaining(server, key), '7');
     const policies = () => server.log().flatMap(({ level, policy }) => (policy === undefined ? [] : [level, policy]));
     await until(() => policies().length > 0);
     assert.deepEqual(policies(), ['error', 'allkeys-lru']);
@@ -120,7 +123,7 @@ test('a server needs several URLs for a Redis cluster; with only one URL, it log
   const urls = cluster.map(({ port }) => `redis://${HOST}:${port}`);
   const keys = await Promise.all(Array.from({ length: 10 }, () => issueKey(cwd, 'enterprise', '--per-day', '5')));
 
-  const server = await startServer(t, { cwd }, '--redis-url', urls.slice(0, 2).join(','));
+  const server = await startServer(t, { cwd, env: PATIENT }, '--redis-url', urls.slice(0, 2).join(','));
   for (const { key } of keys) assert.equal(await remaining(server, key), '4');
   assert.equal(await quotasOf(server), 'ok');
   assert.deepEqual(server.events(), ['listening']);

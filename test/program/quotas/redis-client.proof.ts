@@ -6,7 +6,7 @@ import { createPlan, perDay } from 'store-orders/limiter';
 import { createRedisLimiter, type RedisLimiter } from 'store-orders/redis';
 import { connectRedis } from '../../../dist/program/quotas/redis-client.js';
 import { listenOnFreePort } from '../../support/listen.js';
-import { skip, startRedisCluster } from '../../support/redis-server.js';
+import { PATIENT, skip, startRedisCluster } from '../../support/redis-server.js';
 import { until } from '../../support/until.js';
 import { issueKey, programIn, remaining, startServer } from '../support/program.js';
 import { quotasOf, redisFor } from './support/redis.js';
@@ -24,7 +24,8 @@ test('a server uses the user, the password and the database of a Redis URL, and 
   await client.acl('SETUSER', 'shop', 'on', `>${PASSWORD}`, '~*', '+@all');
   const texts: string[] = [];
 
-  const right = await startServer(t, { cwd }, '--redis-url', `redis://shop:${ENCODED}@${HOST}:${port}/3`);
+  const url = `redis://shop:${ENCODED}@${HOST}:${port}/3`;
+  const right = await startServer(t, { cwd, env: PATIENT }, '--redis-url', url);
   assert.equal(right.log()[0]?.['redis'], `redis://${HOST}:${port}/3`);
   const { key, id } = await issueKey(cwd, 'enterprise', '--per-day', '9');
   assert.equal(await remaining(right, key), '8');

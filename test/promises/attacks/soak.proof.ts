@@ -10,7 +10,7 @@ import { createDatabase } from '../../databases/postgres/support/database.js';
 import { programIn, startServer } from '../../program/support/program.js';
 import { MIB, mebibytes } from '../../support/memory.js';
 import { missingEngine, startEngine } from '../../support/postgres-server.js';
-import { connectRedis, skip as skipRedis, startRedis } from '../../support/redis-server.js';
+import { connectRedis, PATIENT, skip as skipRedis, startRedis } from '../../support/redis-server.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { until } from '../../support/until.js';
 import { ORDERS, runCrowd, type Served } from './support/crowd.js';
@@ -76,10 +76,10 @@ async function soakServer(
   const { cwd, json, output } = programIn({ env, cwd: temporaryDirectory() });
   const lines = Array.from({ length: ORDERS }, (_, index) => `{"id":${index + 1},"petId":7,"quantity":1}\n`);
   await output('orders import -', lines.join(''));
-  const collecting = { NODE_OPTIONS: `--import=${new URL('support/collect-on-signal.mjs', import.meta.url)}` };
+  const collecting = `--import=${new URL('support/collect-on-signal.mjs', import.meta.url)}`;
   const server = await startServer(
     t,
-    { cwd, env: { ...env, ...collecting } },
+    { cwd, env: { ...env, NODE_OPTIONS: `${collecting} ${PATIENT.NODE_OPTIONS}` } },
     ...['--log', 'events', '--metrics-port', '0', ...options],
   );
   const children = readFileSync(`/proc/${server.child.pid}/task/${server.child.pid}/children`, 'latin1');

@@ -10,7 +10,7 @@ import { overHttp2 } from '../../http/mounts/support/tls-fetch.js';
 import { withoutHosts } from '../../support/installed.js';
 import { outerEnvironment } from '../../support/outer-environment.js';
 import { missingEngine, startEngine } from '../../support/postgres-server.js';
-import { startRedis, skip as withoutRedis } from '../../support/redis-server.js';
+import { PATIENT, startRedis, skip as withoutRedis } from '../../support/redis-server.js';
 import { places } from './support/places.js';
 import { commandOf, examples, headers, serveExample } from './support/start.js';
 
@@ -170,7 +170,7 @@ test('examples/postgres.ts lists and cancels the orders in its own table', { ski
 test('examples/redis.ts: two processes share the quota of a key', { skip: withoutRedis }, async (t) => {
   const server = await startRedis();
   t.after(() => server.stop());
-  const place = { variables: { REDIS_URL: `redis://127.0.0.1:${server.port}` } };
+  const place = { variables: { REDIS_URL: `redis://127.0.0.1:${server.port}`, ...PATIENT } };
   const origins = [await serveExample(t, 'redis.ts', place), await serveExample(t, 'redis.ts', place)];
   const remaining: unknown[] = [];
   for (const origin of [...origins, ...origins]) {

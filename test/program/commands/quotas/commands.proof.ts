@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
-import { skip, startRedis } from '../../../support/redis-server.js';
+import { PATIENT, skip, startRedis } from '../../../support/redis-server.js';
 import { until } from '../../../support/until.js';
 import { issueKey, programIn, type RunningServer, remaining, startServer } from '../../support/program.js';
 
@@ -81,5 +81,5 @@ suite('the quota and ban commands, with quotas in Redis', { skip }, async () => 
   const redis = await startRedis();
   after(() => redis.stop());
   const url = `redis://127.0.0.1:${redis.port}`;
-  testQuotaCommands({ REDIS_URL: url }, url);
+  testQuotaCommands({ REDIS_URL: url, ...PATIENT }, url);
 });

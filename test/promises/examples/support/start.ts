@@ -24,7 +24,7 @@ export function commandOf(example: string): string | undefined {
 
 interface Place {
   readonly cwd?: string;
-  /** Replaces the values of variables in the command. */
+  /** Variables for the command. They replace those that it sets. */
   readonly variables?: Readonly<Record<string, string>>;
 }
 
@@ -32,7 +32,7 @@ interface Place {
 export async function serveExample(t: TestContext, file: string, { cwd = root, variables = {} }: Place = {}) {
   let command = commandOf(file)?.replace('--port 3000', '--port 0') ?? '';
   for (const [name, value] of Object.entries(variables)) {
-    command = command.replace(new RegExp(`\\b${name}=\\S+`), `${name}='${value}'`);
+    command = `${name}='${value}' ${command.replace(new RegExp(`\\b${name}=\\S+ ?`), '')}`;
   }
   return serve(t, ['sh', '-c', `exec env ${command}`], { cwd });
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { after, type TestContext } from 'node:test';
 import { type Client, createClient } from '../../../../promises/durability/support/client.js';
 import { missingEngine, startEngine } from '../../../../support/postgres-server.js';
-import { skip as skipRedis, startRedis } from '../../../../support/redis-server.js';
+import { PATIENT, skip as skipRedis, startRedis } from '../../../../support/redis-server.js';
 import { programIn, type RunningServer, startServer } from '../../../support/program.js';
 
 export const skip = missingEngine || skipRedis;
@@ -11,7 +11,7 @@ export const CLIENTS = 16;
 
 export const engine = skip ? undefined : await startEngine();
 const redis = skip ? undefined : await startRedis();
-export const env = { DATABASE_URL: engine?.url ?? '', REDIS_URL: `redis://127.0.0.1:${redis?.port}` };
+export const env = { DATABASE_URL: engine?.url ?? '', REDIS_URL: `redis://127.0.0.1:${redis?.port}`, ...PATIENT };
 
 after(() => redis?.stop());
 
