@@ -12,6 +12,8 @@ const TENANTS = 8;
 const KEYS = 40;
 const LISTS_OF_KEY = 10;
 const ORDERS = 2_000;
+/** On a busy machine a customer may wait for 5 s. Then it gets a 503, and asks again. */
+const LATE_MS = 4_900;
 
 const ordersOf = (tenant: number, revision: number) =>
   Array.from({ length: ORDERS }, (_, id) => ({ id: BigInt(id), petId: BigInt(tenant), quantity: revision }));
@@ -65,7 +67,7 @@ for (const [kind, list] of Object.entries(LISTS)) {
 
     async function ask(key: number): Promise<string> {
       const tenant = key % TENANTS;
-      const newest = revisionOf(tenant);
+      const [newest, startMs] = [revisionOf(tenant), performance.now()];
       const headers = { authorization: `Bearer ${key}`, 'x-tenant': tenant };
       const orders = await new Promise<{ petId: number; quantity: number }[]>((resolve, reject) => {
         request({ port, path: '/v1/store/orders', agent, headers }, (response) =>
@@ -74,6 +76,7 @@ for (const [kind, list] of Object.entries(LISTS)) {
           .on('error', reject)
           .end();
       });
+      if (Object(orders).code === 'service_unavailable' && performance.now() - startMs >= LATE_MS) return ask(key);
       const [first] = orders;
       if (orders.length !== ORDERS || first === undefined) return 'part';
       if (orders.some(({ petId, quantity }) => petId !== first.petId || quantity !== first.quantity)) return 'mixed';
@@ -83,6 +86,9 @@ for (const [kind, list] of Object.entries(LISTS)) {
 
     const got: Record<string, number> = {};
     let isOver = false;
+    t.after(() => {
+      isOver = true;
+    });
     async function change(): Promise<void> {
       while (!isOver) {
         for (const tenant of revisions.keys()) revisions[tenant] = revisionOf(tenant) + 1;
