@@ -15,9 +15,6 @@ import { until } from '../../support/until.js';
 import { writeNextVersion } from '../support/next-version.js';
 import { programIn, startServer } from '../support/program.js';
 
-/** More than an address may send without a key in a minute. */
-const PROBES = 1_000;
-
 describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
   const engine = await startEngine();
 
@@ -152,6 +149,7 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
       await until(async () => (await count(`SELECT count(*) ${processes}`)) === 0);
       return count('SELECT xact_commit + xact_rollback AS count FROM pg_stat_database WHERE datname = $1');
     }
+    const PROBES = 1_000; // More than an address may send without a key in a minute.
     const before = await transactions();
     await until(async () => (await request('/readyz')).status === 200);
     const startMs = performance.now();
@@ -236,8 +234,10 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
     assert.equal(server.stderr(), `${server.log().at(-1)?.['db']} ${advice}`);
     assert.equal((await fetch(new URL('/readyz', server.url))).status, 200);
     const client = await connect(url);
-    const { rows } = await client.query("SELECT pid FROM pg_stat_activity WHERE application_name = 'store-orders'");
-    assert.equal(rows.length, 1);
+    const select = "SELECT pid FROM pg_stat_activity WHERE application_name = 'store-orders'";
+    // The connections of the start may still be ending.
+    await until(async () => (await client.query(select)).rows.length === 1);
+    const { rows } = await client.query(select);
     for (const { pid } of rows) process.kill(pid, 'SIGSTOP');
     try {
       const late = new Promise((resolve) => setTimeout(resolve, 30_000, 'still running').unref());
