@@ -144,7 +144,9 @@ test('on a frozen file system, probes and cached lists are served; after the tha
 test('if the file system is frozen before the first write, that write gets 503, and SIGTERM makes the server close its port and give up its database within 10 s; the process exits after the thaw', async (t) => {
   const image = mountImage(t);
   if (image === undefined) return;
-  const { server, cancel } = await serving(t, ORDERS, { cwd: image.directory });
+  const { server, client, cancel } = await serving(t, ORDERS, { cwd: image.directory });
+  // The cancel then has a connection that the server has accepted before the signal.
+  assert.equal((await client.list()).status, 200);
   image.freeze();
   const cancelled = cancel();
   await sleep(200);
