@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { after } from 'node:test';
 import { promisify } from 'node:util';
 import pg from 'pg';
+import { reports } from './until.js';
 
 /** Stops a server and removes its files as soon as its input ends. */
 const GUARD = 'read -r _; "$0" --pgdata "$1" --mode immediate stop; rm -rf "$2"';
@@ -90,10 +91,15 @@ async function startCluster(settings: readonly string[], creator: string, ...ope
     // The program's account might be unable to read the working directory of this process.
     await promisify(execFile)(join(folderOf(program) ?? '', program), operands, { ...account, cwd: directory });
   }
-  const control = (...operands: readonly string[]) => run('pg_ctl', '--pgdata', data, '--wait', ...operands);
+  const control = (...operands: readonly string[]) =>
+    run('pg_ctl', '--pgdata', data, '--wait', '--timeout=600', ...operands);
   const options = [`unix_socket_directories=${directory}`, 'listen_addresses=', ...settings];
+  const log = join(directory, 'log');
+  const report = () => `PostgreSQL in ${directory} logged:\n${existsSync(log) ? readFileSync(log, 'utf8') : ''}`;
   const start = () =>
-    control('--log', join(directory, 'log'), '--options', options.map((o) => `-c '${o}'`).join(' '), 'start');
+    control('--log', log, '--options', options.map((o) => `-c '${o}'`).join(' '), 'start').catch((error) => {
+      throw new Error(report().slice(-2_000), { cause: error });
+    });
   const crash = () => control('--mode', 'immediate', 'stop');
 
   // The input of the guard ends when this process ends, however that happens.
@@ -111,6 +117,7 @@ async function startCluster(settings: readonly string[], creator: string, ...ope
     guard.stdin.end();
     throw error;
   }
+  reports.add(report);
 
   return {
     connection,
@@ -141,6 +148,7 @@ async function startCluster(settings: readonly string[], creator: string, ...ope
     },
 
     async stop() {
+      reports.delete(report);
       await Promise.all(pools.map((pool) => pool.end()));
       guard.stdin.end();
       await ended;

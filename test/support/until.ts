@@ -1,8 +1,14 @@
+/** Return what the programs that now run have printed, for the message of a wait in vain. */
+export const reports = new Set<() => string>();
+
 /** Waits until a condition holds. Fails after `withinMs`, which is long enough for a busy machine. */
 export async function until(holds: () => boolean | Promise<boolean>, withinMs = 60_000): Promise<void> {
   const startMs = performance.now();
   while (!(await holds())) {
-    if (performance.now() - startMs > withinMs) throw new Error(`not true within ${withinMs} ms: ${holds}`);
+    if (performance.now() - startMs > withinMs) {
+      const printed = Array.from(reports, (report) => report().slice(-2_000));
+      throw new Error([`not true within ${withinMs} ms: ${holds}`, ...printed].join('\n'));
+    }
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }

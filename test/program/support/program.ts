@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { temporaryDirectory } from '../../support/temporary-file.js';
-import { until } from '../../support/until.js';
+import { reports, until } from '../../support/until.js';
 import { type Run, type RunOptions, run, runInHost, spawnProgram } from './run.js';
 
 /** The words of a command line, or one text in which spaces separate the words. */
@@ -130,7 +130,13 @@ export async function startServer(
   for (const name of ['stdout', 'stderr'] as const) {
     child[name]?.setEncoding('utf8').on('data', (chunk) => (printed[name] += chunk));
   }
+  const report = () => {
+    const lines = printed.stdout.split('\n').filter((line) => !line.includes('"event":"request"'));
+    return `store-orders ${args.join(' ')} in ${cwd} printed:\n${lines.join('\n')}${printed.stderr}`;
+  };
+  reports.add(report);
   t.after(async () => {
+    reports.delete(report);
     child.kill('SIGTERM');
     const late = setTimeout(() => child.kill('SIGKILL'), 5_000);
     await exited;
