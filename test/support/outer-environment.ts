@@ -1,7 +1,9 @@
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { type ChildProcess, execFileSync, type SpawnOptions, spawn } from 'node:child_process';
+import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from './root.js';
+import { temporaryFile } from './temporary-file.js';
+import { reports, until } from './until.js';
 
 /**
  * Returns the environment without the variables of this test run. With these, a program started
@@ -16,6 +18,36 @@ export function outerEnvironment(): NodeJS.ProcessEnv {
 export function run(program: string, parameters: readonly string[], cwd: string): string {
   // With `stdio: 'pipe'` the error of a failed program has what it wrote to stderr.
   return execFileSync(program, parameters, { cwd, env: outerEnvironment(), encoding: 'utf8', stdio: 'pipe' });
+}
+
+/**
+ * Starts a server, and waits until it is ready. Fails if it ends before. Until it ends, the message of
+ * each wait in vain has what it prints.
+ */
+export async function startProgram(
+  program: string,
+  parameters: readonly string[],
+  isReady: () => boolean | Promise<boolean>,
+  options: SpawnOptions = {},
+): Promise<ChildProcess> {
+  const log = temporaryFile();
+  const file = openSync(log, 'a');
+  const child = spawn(program, parameters, { ...options, stdio: ['ignore', file, file] });
+  closeSync(file);
+  const ended = () => child.exitCode ?? child.signalCode;
+  const report = () => `${program} ${parameters.join(' ')} printed:\n${readFileSync(log, 'utf8')}`;
+  reports.add(report);
+  child.once('exit', () => reports.delete(report));
+  try {
+    await until(async () => {
+      if (ended() !== null) throw new Error(`ended with ${ended()}: ${report()}`);
+      return isReady();
+    });
+    return child;
+  } catch (error) {
+    child.kill('SIGKILL');
+    throw error;
+  }
 }
 
 /** Packs the package into a folder. Returns the path of the tarball. */

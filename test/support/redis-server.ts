@@ -1,11 +1,11 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { Redis } from 'ioredis';
 import { freePort } from './listen.js';
+import { startProgram } from './outer-environment.js';
 import { temporaryDirectory } from './temporary-file.js';
 import { until } from './until.js';
 
-const PATIENCE_MS = 60_000;
 const binary = ['redis-server', 'valkey-server'].find((name) => spawnSync(name, ['--version']).status === 0);
 
 /** The reason to skip a test if no server is installed, or `false`. */
@@ -37,13 +37,12 @@ export async function startRedis(options: readonly string[] = [], atPort?: numbe
   const folder = temporaryDirectory();
   const port = atPort ?? (await freePort());
   const settings = ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', folder, '--save', '', '--appendonly', 'no'];
-  const child = spawn(binary, [...settings, ...options], { stdio: 'ignore' });
-  const exited = once(child, 'exit');
   const client = connectRedis(port);
-  await until(async () => {
-    if (child.exitCode !== null) throw new Error(`${binary} on port ${port} ended with exit code ${child.exitCode}`);
-    return (await client.ping().catch(String)) === 'PONG';
-  }, PATIENCE_MS);
+  const isReady = async () => (await client.ping().catch(String)) === 'PONG';
+  const child = await startProgram(binary, [...settings, ...options], isReady).catch((error) => {
+    client.disconnect();
+    throw error;
+  });
   return {
     port,
     child,
@@ -52,7 +51,7 @@ export async function startRedis(options: readonly string[] = [], atPort?: numbe
       client.disconnect();
       child.kill('SIGCONT');
       child.kill('SIGKILL');
-      await exited;
+      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
     },
   };
 }
@@ -81,8 +80,8 @@ export async function startRedisCluster(options: readonly string[] = []): Promis
   }
   for (const { client } of servers) {
     const told = async (part: string) => String(await client.call('CLUSTER', part));
-    await until(async () => /cluster_state:ok[\s\S]*cluster_known_nodes:3/.test(await told('INFO')), PATIENCE_MS);
-    await until(async () => (await told('SLOTS')).split('127.0.0.1').length === 4, PATIENCE_MS);
+    await until(async () => /cluster_state:ok[\s\S]*cluster_known_nodes:3/.test(await told('INFO')));
+    await until(async () => (await told('SLOTS')).split('127.0.0.1').length === 4);
   }
   return servers;
 }

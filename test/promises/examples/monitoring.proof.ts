@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +7,7 @@ import { parse } from 'yaml';
 import { issueKey, programWithOrders, startServer } from '../../program/support/program.js';
 import { without } from '../../support/installed.js';
 import { freePort } from '../../support/listen.js';
-import { run } from '../../support/outer-environment.js';
+import { run, startProgram } from '../../support/outer-environment.js';
 import { startRedis, skip as withoutRedis } from '../../support/redis-server.js';
 import { root } from '../../support/root.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
@@ -37,25 +36,19 @@ async function startPrometheus(t: { after(stop: () => unknown): void }, metricsP
   );
   const port = await freePort();
   const options = { 'config.file': file, 'storage.tsdb.path': folder, 'web.listen-address': `127.0.0.1:${port}` };
-  const child = spawn(
-    'prometheus',
-    Object.entries(options).map(([name, value]) => `--${name}=${value}`),
-    { stdio: 'ignore' },
-  );
+  const url = `http://127.0.0.1:${port}`;
+  const given = Object.entries(options).map(([name, value]) => `--${name}=${value}`);
+  const isReady = () =>
+    fetch(`${url}/-/ready`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  const child = await startProgram('prometheus', given, isReady);
   const exited = once(child, 'exit');
   t.after(() => {
     child.kill('SIGKILL');
     return exited;
   });
-  const url = `http://127.0.0.1:${port}`;
-  await until(
-    () =>
-      fetch(`${url}/-/ready`).then(
-        ({ ok }) => ok,
-        () => false,
-      ),
-    PATIENCE_MS,
-  );
   return async (query: string): Promise<readonly { readonly value: readonly [number, string] }[]> => {
     const response = await fetch(`${url}/api/v1/query?${new URLSearchParams({ query })}`);
     const { status, error, data } = Object(await response.json());

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { get, IncomingMessage } from 'node:http';
@@ -11,6 +10,7 @@ import { createOrderServer } from 'store-orders/server';
 import { issueKey, programWithOrders, startServer } from '../../program/support/program.js';
 import { without } from '../../support/installed.js';
 import { freePort, listenOnFreePort } from '../../support/listen.js';
+import { startProgram } from '../../support/outer-environment.js';
 import { root } from '../../support/root.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { until } from '../../support/until.js';
@@ -30,9 +30,9 @@ function nginxArguments(folder: string, site: string): readonly string[] {
   const cache = `proxy_cache_path ${folder}/cache keys_zone=all:1m; proxy_cache all; proxy_cache_valid 200 1m;`;
   const places = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/t;`);
   // Without root, nginx ignores the user.
-  const main = `user root; daemon off; pid ${folder}/pid; worker_processes 1; error_log ${folder}/log;`;
+  const main = `user root; daemon off; pid ${folder}/pid; worker_processes 1; error_log stderr;`;
   writeFileSync(join(folder, 'main.conf'), `${main} events {} http { ${gzip} ${cache} ${places.join(' ')}\n${site}}`);
-  return ['-e', join(folder, 'log'), '-c', join(folder, 'main.conf')];
+  return ['-e', 'stderr', '-c', join(folder, 'main.conf')];
 }
 
 const PROXIES = {
@@ -50,18 +50,17 @@ const PROXIES = {
 
 async function startProxy(t: TestContext, program: string, folder: string, given: readonly string[], port: number) {
   const env = { PATH: process.env['PATH'], HOME: folder };
-  const proxy = spawn(program, given, { env, stdio: ['ignore', 'ignore', 'inherit'] });
+  const isReady = () =>
+    fetch(`http://127.0.0.1:${port}`).then(
+      () => true,
+      () => false,
+    );
+  const proxy = await startProgram(program, given, isReady, { env });
   const exited = once(proxy, 'exit');
   t.after(() => {
     proxy.kill('SIGTERM');
     return exited;
   });
-  await until(() =>
-    fetch(`http://127.0.0.1:${port}`).then(
-      () => true,
-      () => false,
-    ),
-  );
 }
 
 /** Passes connections on to a server, and counts them. */

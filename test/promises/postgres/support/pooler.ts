@@ -1,9 +1,8 @@
-import { spawn } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from '../../../support/listen.js';
+import { startProgram } from '../../../support/outer-environment.js';
 import type { Engine } from '../../../support/postgres-server.js';
-import { until } from '../../../support/until.js';
 
 const folders = [...(process.env['PATH']?.split(':') ?? []), '/usr/sbin'];
 const program = folders.map((folder) => join(folder, 'pgbouncer')).find(existsSync);
@@ -36,9 +35,9 @@ listen_addr = 127.0.0.1
 listen_port = ${port}
 `,
   );
-  const child = spawn(program ?? '', [settings], { ...account, stdio: 'ignore' });
+  const isReady = () => existsSync(join(directory, `.s.PGSQL.${port}`));
+  const child = await startProgram(program ?? '', [settings], isReady, account);
   child.unref();
   process.once('exit', () => child.kill('SIGKILL'));
-  await until(() => existsSync(join(directory, `.s.PGSQL.${port}`)));
   return (database) => `postgres://${engine.connection.user}@127.0.0.1:${port}/${database}`;
 }
