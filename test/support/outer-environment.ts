@@ -1,4 +1,5 @@
 import { type ChildProcess, execFileSync, type SpawnOptions, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from './root.js';
@@ -47,6 +48,20 @@ export async function startProgram(
   } catch (error) {
     child.kill('SIGKILL');
     throw error;
+  }
+}
+
+/** Returns the next message of a child process. Fails if the process ends before. */
+export async function messageFrom<T>(child: ChildProcess): Promise<T> {
+  const over = new AbortController();
+  const ended = once(child, 'exit', over).then(([code, signal]) => {
+    throw new Error(`${child.spawnargs.join(' ')} ended with ${code ?? signal}`);
+  });
+  try {
+    const [message] = await Promise.race([once(child, 'message', over), ended]);
+    return message;
+  } finally {
+    over.abort();
   }
 }
 

@@ -8,6 +8,7 @@ import type pg from 'pg';
 import { createPostgresOrderStore } from 'store-orders/postgres';
 import { createListScan } from '../../support/list-scan.js';
 import { forgetPeak, MIB, mebibytes, peakBytes } from '../../support/memory.js';
+import { messageFrom } from '../../support/outer-environment.js';
 import { missingEngine, startEngine } from '../../support/postgres-server.js';
 import { until } from '../../support/until.js';
 
@@ -182,7 +183,7 @@ async function startServing(t: TestContext, url: string, way: 'streamed' | 'shar
     execArgv: [...process.execArgv, '--max-semi-space-size=4'],
   });
   t.after(() => child.kill());
-  const [port] = await once(child, 'message');
+  const port = await messageFrom<number>(child);
   const options = { port, path: '/v1/store/orders' };
 
   /** Requests the list, and waits until the first bytes of the body can be read. */
@@ -207,7 +208,7 @@ async function startServing(t: TestContext, url: string, way: 'streamed' | 'shar
     /** Resolves to the number of long lists that the process has begun to read. */
     async readings(): Promise<number> {
       child.send('readings');
-      return (await once(child, 'message'))[0];
+      return messageFrom<number>(child);
     },
   };
 }

@@ -2,6 +2,7 @@ import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { messageFrom } from '../../support/outer-environment.js';
 import { root } from '../../support/root.js';
 import { IS_QUICK } from '../../support/sampled.js';
 
@@ -59,11 +60,11 @@ export async function runInHost(args: readonly string[], { cwd, input = '' }: Ru
   if (isHostBusy || args[0] === 'serve') return run(args, { cwd, input });
   isHostBusy = true;
   host ??= startHost();
-  const answered = once(host, 'message');
+  const answered = messageFrom<Run>(host);
   host.ref();
   host.channel?.ref();
   host.send({ args, cwd, env: { PATH: process.env['PATH'] }, input });
-  const [result] = await answered;
+  const result = await answered;
   host.unref();
   host.channel?.unref();
   isHostBusy = false;

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, fork } from 'node:child_process';
+import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { forgetPeak, MIB, mebibytes, peakBytes } from '../../support/memory.js';
+import { messageFrom } from '../../support/outer-environment.js';
 import { until } from '../../support/until.js';
 
 const HOST = fileURLToPath(new URL('support/list-host.ts', import.meta.url));
@@ -24,16 +25,12 @@ async function startHost(t: TestContext, kind: string, orders = 100_000) {
     execArgv: ['--import', 'tsx', '--max-old-space-size=256', '--single-threaded-gc'],
   });
   t.after(() => child.kill());
-  const { port } = await answerOf<{ readonly port: number }>(child);
+  const { port } = await messageFrom<{ readonly port: number }>(child);
   const ask = (message: string) => () => {
     child.send(message);
-    return answerOf<Report>(child);
+    return messageFrom<Report>(child);
   };
   return { port, report: ask('report'), counts: ask('counts'), child };
-}
-
-async function answerOf<T>(child: ChildProcess): Promise<T> {
-  return (await once(child, 'message'))[0];
 }
 
 /** Sends a request, by default for the list. */

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { fork } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -9,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { createDatabase } from '../../databases/postgres/support/database.js';
 import { programIn, startServer } from '../../program/support/program.js';
 import { MIB, mebibytes } from '../../support/memory.js';
+import { messageFrom } from '../../support/outer-environment.js';
 import { missingEngine, startEngine } from '../../support/postgres-server.js';
 import { connectRedis, PATIENT, skip as skipRedis, startRedis } from '../../support/redis-server.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
@@ -151,7 +151,7 @@ test('after a soak by a crowd of keys, a host whose lists have no version holds 
   const host = fileURLToPath(new URL('support/list-host.ts', import.meta.url));
   const child = fork(host, ['without a version', `${ORDERS}`], { execArgv: ['--import', 'tsx'] });
   t.after(() => child.kill());
-  const [{ port }] = await once(child, 'message');
+  const { port } = await messageFrom<{ readonly port: number }>(child);
   let keys = 0;
   await soak(t, {
     url: new URL(`http://127.0.0.1:${port}/v1`),
@@ -159,7 +159,9 @@ test('after a soak by a crowd of keys, a host whose lists have no version holds 
     addOrder: async () => child.send('add'),
     async measure() {
       child.send('report');
-      const [{ heapUsed, external, rss, timers }] = await once(child, 'message');
+      const { heapUsed, external, rss, timers } = await messageFrom<NodeJS.MemoryUsage & { readonly timers: number }>(
+        child,
+      );
       const files = readdirSync(`/proc/${child.pid}/fd`).length;
       return { heap: heapUsed + external, rss, timers, files, backends: 0 };
     },

@@ -7,6 +7,7 @@ import { after, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { planTable } from '../../../dist/limits/plan-table.js';
 import { commandsIn } from '../../program/support/program.js';
+import { messageFrom } from '../../support/outer-environment.js';
 import { filesOf, root } from '../../support/root.js';
 
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
@@ -30,7 +31,7 @@ test('the server in the first code block of the README responds as the console e
   const code = blocks[0]?.replace('.listen(8080)', '.listen(0, function () { process.send(this.address().port) })');
   const child = start('server.mjs', code ?? '');
   t.after(() => child.kill());
-  const [port] = await once(child, 'message');
+  const port = await messageFrom<number>(child);
   const response = await fetch(`http://127.0.0.1:${port}/v1/store/orders`, {
     headers: { Authorization: 'Bearer sesame' },
   });
