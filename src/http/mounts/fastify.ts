@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import { after } from '../maybe-promise.js';
 import { isPieces, type Reply, setFields, withHostFields } from '../reply.js';
 import type { RequestHead } from '../request.js';
@@ -71,10 +70,9 @@ export function fastifyPlugin(service: OrderService): (app: FastifyInstanceLike)
       // Fastify's router decodes the path, and can be configured to ignore case and slashes.
       if (!service.owns(request.raw.url ?? '')) return reply.callNotFound();
       enqueue(reply.raw);
-      const isMultiplexed = 'stream' in request.raw;
       return after(
         service.respond(request.raw, () => request.ip),
-        (prepared) => send(reply, prepared, isMultiplexed),
+        (prepared) => send(reply, prepared),
       );
     };
     // No body is read (RFC 9110 §9.3.5), so every content type is accepted, even an invalid one.
@@ -93,7 +91,7 @@ export function fastifyPlugin(service: OrderService): (app: FastifyInstanceLike)
   };
 }
 
-function send(reply: FastifyReplyLike, { status, headers, body }: Reply, isMultiplexed: boolean): unknown {
+function send(reply: FastifyReplyLike, { status, headers, body }: Reply): unknown {
   reply.code(status);
   setFields(
     withHostFields(headers, (name) => reply.getHeader(name)),
@@ -102,11 +100,5 @@ function send(reply: FastifyReplyLike, { status, headers, body }: Reply, isMulti
   // Without a serializer, Fastify would add a charset to the content type of a string.
   if (typeof body === 'string') reply.serializer(() => body);
   if (!isPieces(body)) return reply.send(body);
-  const content = contentOf(body, reply.raw);
-  if (isMultiplexed && content instanceof Readable) {
-    // Otherwise, Fastify would end the HTTP/2 stream as if the truncated body were complete. If a
-    // hook of the host has held back the response, Fastify reports the error with a 500.
-    content.once('error', (error) => reply.raw.headersSent && reply.raw.destroy(error));
-  }
-  return reply.send(content);
+  return reply.send(contentOf(body, reply.raw));
 }

@@ -66,7 +66,7 @@ function send(ctx: KoaContextLike, { status, headers, body }: Reply): void {
       // Since version 24, Node.js does not end a stream that is piped to a closed response.
       if (ctx.res.destroyed) content.destroy();
       // Middleware such as `koa-compress` pipes the stream into its own, which would then never end.
-      content.once('error', (error) => (ctx.res.headersSent ? ctx.res.destroy(error) : ctx.onerror(error)));
+      content.once('error', (error) => ctx.res.headersSent || ctx.onerror(error));
     }
     ctx.body = types.isUint8Array(content) ? Buffer.from(content.buffer, content.byteOffset, content.length) : content;
   }

@@ -111,7 +111,11 @@ export function contentOf(body: AsyncIterable<Uint8Array>, response: NodeRespons
     return body.onlyPiece;
   }
   destroyWhenCut(body, response);
-  return Readable.from(body);
+  const content = Readable.from(body);
+  // Before the head is sent, the framework responds to a failure. Later, it may end the response as if
+  // it were complete. In HTTP/1, the host would take the error of a socket for one of the client.
+  content.once('error', (error) => response.headersSent && destroy(response, 'stream' in response && error));
+  return content;
 }
 
 async function countUntilSent(body: TakenPieces, response: NodeResponse): Promise<void> {
@@ -163,7 +167,14 @@ function destroyWhenCut(pieces: AsyncIterable<Uint8Array>, response: NodeRespons
   if (isTaken(pieces)) pieces.cut.then(({ error }) => destroy(response, error));
 }
 
+/**
+ * Cuts off a response. Without a length, a response to HTTP/1.0 ends with its connection, so only a
+ * reset tells the client that it is not complete. TLS and Unix sockets have no reset.
+ */
 function destroy(response: NodeResponse, error: unknown): void {
+  try {
+    if (isConnected(response) && response.req.httpVersion === '1.0') response.socket.resetAndDestroy();
+  } catch {}
   response.destroy(types.isNativeError(error) ? error : undefined);
 }
 
@@ -189,7 +200,7 @@ function createDrained(response: NodeResponse): () => Promise<void> {
   return () =>
     new Promise((resolve) => {
       // Without an error, an HTTP/2 client would take the list for complete.
-      const cut = () => response.destroy(new Error('The client has taken nothing for two minutes.'));
+      const cut = () => destroy(response, new Error('The client has taken nothing for two minutes.'));
       const timer = setTimeout(cut, SILENT_MS).unref();
       settle = () => {
         clearTimeout(timer);

@@ -13,7 +13,7 @@ import { fakeStore } from '../../support/fake-store.js';
 import { createDeferred, until } from '../../support/until.js';
 import { settled } from '../list/support/asker.js';
 import { createEndless, PAGE } from '../support/endless.js';
-import { get } from '../support/messages.js';
+import { AUTHORIZATION, get, lines } from '../support/messages.js';
 import { open } from '../support/raw-socket.js';
 import { createShop, KEY, ORDERS } from '../support/shop.js';
 import { certificate } from './support/certificate.js';
@@ -194,6 +194,22 @@ for (const name of ['nodeHandler', 'koaMiddleware', 'fastifyPlugin'] as const) {
     setReady();
     await settled();
     assert.equal(counts.open, 0);
+  });
+}
+
+for (const name of ['nodeHandler', 'koaMiddleware', 'fastifyPlugin'] as const) {
+  test(`${name}: if a stream fails midway over HTTP/1.0, which has no chunks, its connection is reset`, async (t) => {
+    const { promise: failure, resolve: fail } = createDeferred();
+    async function* list() {
+      yield '{"id":1}';
+      await failure;
+      throw new Error('the cursor is gone');
+    }
+    const server = await SERVERS[name](createShop({ store: fakeStore({ list }) }).service);
+    const socket = open(await serve(t, server), lines(`GET ${ORDERS} HTTP/1.0`, AUTHORIZATION));
+    await once(socket, 'data');
+    fail();
+    await assert.rejects(once(socket.resume(), 'end'), { code: 'ECONNRESET' });
   });
 }
 
