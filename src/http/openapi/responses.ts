@@ -127,7 +127,14 @@ function errorResponse(
     content: {
       'application/json': {
         schema: {
-          allOf: [refer('schemas', 'Error'), { properties: { code: { enum: codes }, status: { const: status } } }],
+          // Generators leave out a response if a part of it names no type, or if one is a `const`.
+          allOf: [
+            refer('schemas', 'Error'),
+            {
+              type: 'object',
+              properties: { code: { type: 'string', enum: codes }, status: { type: 'integer', enum: [status] } },
+            },
+          ],
         },
         examples: Object.fromEntries(codes.map((code) => [code, { value: errorObject(code) }])),
       },

@@ -17,7 +17,6 @@ export interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly items?: Reference;
   readonly enum?: readonly Scalar[];
-  readonly const?: Scalar;
   readonly pattern?: string;
   readonly minLength?: number;
   readonly maxLength?: number;

@@ -185,6 +185,15 @@ test('together, the examples of the fields of an order or an error are an exampl
   }
 });
 
+test('every schema of the OpenAPI document with keywords names its type, and none is a const, because generators leave out a response with such a part', () => {
+  JSON.parse(text, (_name, value) => {
+    const keywords = ['const', 'enum', 'items', 'minimum', 'pattern', 'properties'].filter((key) => Object(value)[key]);
+    if (keywords.length > 0) assert.equal(typeof value.type, 'string', JSON.stringify(value));
+    assert.ok(!keywords.includes('const'), JSON.stringify(value));
+    return value;
+  });
+});
+
 test('every integer of the OpenAPI document is exact as a number of JavaScript, so that every JSON parser reads it', () => {
   for (const [integer] of text.matchAll(/(?<=[ [])-?\d+(?=[,\n\]])/g)) assert.equal(`${Number(integer)}`, integer);
   for (const limit of [INT64_MIN, INT64_MAX]) validate('#/components/schemas/Order', { id: Number(limit) });
