@@ -64,12 +64,21 @@ function parameter(
   return { name, in: 'query', required: false, description, schema, example };
 }
 
+/** What the guard responds to a request that it does not let through. */
+const GUARD_STATUSES = ['401', '429', '500', '503'];
+
 /** The document of v1, whose paths get their whole names, and the path of v2. */
 function createDocument(): OpenApiDocument {
   const { paths, components, ...v1 } = createOpenApiDocument();
   const list = paths['/store/orders']?.['get'];
   const listed = components.responses['Orders'];
   if (list === undefined || listed === undefined) throw new Error('v1 has no list');
+  // The guard sends the limit fields. The fields for caches belong to v1's list alone.
+  const isSent = ([name]: readonly [string, unknown]) => /RateLimit|^Content-Length$/.test(name);
+  const headers = Object.fromEntries(Object.entries(listed.headers ?? {}).filter(isSent));
+  const json = (schema: string) => ({
+    'application/json': { schema: { $ref: `#/components/schemas/${schema}` }, examples: {} },
+  });
   const listPage: OpenApiOperation = {
     ...list,
     operationId: 'listOrderPage',
@@ -82,9 +91,12 @@ function createDocument(): OpenApiDocument {
       parameter('cursor', { type: 'string' }, 'The `next` of the page before.', '9007199254740993'),
       parameter('complete', { type: 'boolean' }, 'Whether the orders have been fulfilled.', true),
     ],
-    responses: { ...list.responses, 200: { $ref: '#/components/responses/OrderPage' } },
+    responses: {
+      ...Object.fromEntries(Object.entries(list.responses).filter(([status]) => GUARD_STATUSES.includes(status))),
+      200: { $ref: '#/components/responses/OrderPage' },
+      400: { $ref: '#/components/responses/BadQuery' },
+    },
   };
-  const content = { 'application/json': { schema: { $ref: '#/components/schemas/OrderPage' }, examples: {} } };
   const orders = { type: 'array', items: { $ref: '#/components/schemas/Order' } };
   return {
     ...v1,
@@ -99,7 +111,11 @@ function createDocument(): OpenApiDocument {
         ...components.schemas,
         OrderPage: { type: 'object', required: ['orders'], properties: { orders, next: { type: 'string' } } },
       },
-      responses: { ...components.responses, OrderPage: { ...listed, description: 'A page of the orders.', content } },
+      responses: {
+        ...components.responses,
+        OrderPage: { description: 'A page of the orders.', headers, content: json('OrderPage') },
+        BadQuery: { description: 'A parameter of the query is not valid.', headers, content: json('Error') },
+      },
     },
   };
 }

@@ -41,6 +41,16 @@ test('examples/two-versions.ts serves v1 and pages of a v2 behind the same keys 
     assert.ok(components[kind][name], `${kind}/${name}`);
   }
   assert.ok(components.schemas.OrderPage);
-  const [{ in: place }] = paths['/v2/store/orders'].get.parameters;
-  assert.equal(place, 'query');
+  const { parameters, responses } = paths['/v2/store/orders'].get;
+  assert.equal(parameters[0].in, 'query');
+  assert.deepEqual(Object.keys(responses), ['200', '400', '401', '429', '500', '503']);
+  for (const { response } of [complete, wrong]) {
+    const [, name = ''] = /(\w+)$/.exec(responses[response.status].$ref) ?? [];
+    const { description, headers: fields } = components.responses[name];
+    assert.doesNotMatch(description, /HTTP|connection/);
+    assert.deepEqual(
+      Object.keys(fields).filter((field) => !response.headers.has(field)),
+      [],
+    );
+  }
 });
