@@ -9,3 +9,7 @@ export function messageOf(error: unknown): string {
   if (typeof error === 'object' && error !== null) return 'message' in error ? String(error.message) : inspect(error);
   return String(error);
 }
+
+/** Ends a message about a file of this package that is not beside its code. */
+export const ifBundled =
+  '; if the program is bundled, leave store-orders out of the bundle: see "Bundlers" in examples/README.md';

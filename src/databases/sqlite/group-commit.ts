@@ -1,4 +1,4 @@
-import { type Context, contextOf, currentContext } from '../../context.js';
+import { type Context, contextOf, currentContext } from '../context.js';
 import { type SqliteDatabase, transaction } from './database.js';
 import { isResult } from './failure.js';
 

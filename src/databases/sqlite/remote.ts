@@ -1,7 +1,6 @@
 import { EventEmitter, once } from 'node:events';
 import type { MessagePort, Worker, WorkerOptions } from 'node:worker_threads';
-import { ifBundled } from '../../bundled.js';
-import { messageOf } from '../../message-of.js';
+import { ifBundled, messageOf } from '../../message-of.js';
 import { type Call, createRemote, type Remote } from './calls.js';
 import { failureOf, lateError, SqliteFileError } from './failure.js';
 import { type FileWorkerData, operationOf, type WorkerAnswer } from './worker.js';

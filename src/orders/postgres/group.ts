@@ -1,4 +1,4 @@
-import { type Context, contextOf, currentContext } from '../../context.js';
+import { type Context, contextOf, currentContext } from '../../databases/context.js';
 import { codeOf } from '../../databases/postgres/client.js';
 import { createTurns } from '../../databases/postgres/turns.js';
 import type { OrderId } from '../order.js';

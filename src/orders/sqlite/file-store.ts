@@ -1,11 +1,11 @@
 // webpack recognises only this name of the module.
 // biome-ignore lint/style/useNodejsImportProtocol: see above
 import { Worker } from 'worker_threads';
-import { ifBundled } from '../../bundled.js';
 import { isLate } from '../../databases/sqlite/failure.js';
 import { openSqliteFile, type SqliteFile } from '../../databases/sqlite/file.js';
 import type { StartThread } from '../../databases/sqlite/remote.js';
 import type { OpenFile } from '../../databases/sqlite/worker.js';
+import { ifBundled } from '../../message-of.js';
 import { createNewestList } from '../newest-list.js';
 import { toOrderRecords } from '../record.js';
 import { isReplacing, type SharedOrderStore } from '../store.js';

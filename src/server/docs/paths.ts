@@ -1,8 +1,8 @@
 import { readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { ifBundled } from '../../bundled.js';
 import { fixedPath, type OpenPath } from '../../http/index.js';
 import type { OpenApiOptions } from '../../http/openapi/index.js';
+import { ifBundled } from '../../message-of.js';
 
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
