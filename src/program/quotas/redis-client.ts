@@ -80,8 +80,8 @@ async function createClient({ nodes, db, tls, username, password }: RedisAddress
     // Looks names up in IPv4 and IPv6. Some versions of the driver look only for IPv4.
     family: 0,
     connectTimeout: CONNECT_MS,
-    // Ends a connection whose host has disappeared without closing it. The client then resolves the
-    // host's name again and reconnects.
+    // Ends a connection whose server has disappeared without closing it. The client then resolves the
+    // name again and reconnects.
     socketTimeout: CONNECT_MS,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
