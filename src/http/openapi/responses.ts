@@ -128,16 +128,17 @@ function errorResponse(
       'application/json': {
         schema: {
           // Generators leave out a response if a part of it names no type, or if one is a `const`.
-          allOf: [
-            refer('schemas', 'Error'),
-            {
-              type: 'object',
-              properties: { code: { type: 'string', enum: codes }, status: { type: 'integer', enum: [status] } },
-            },
-          ],
+          allOf: [refer('schemas', 'Error'), { type: 'object', properties: narrowed(codes, status) }],
         },
         examples: Object.fromEntries(codes.map((code) => [code, { value: errorObject(code) }])),
       },
     },
+  };
+}
+
+function narrowed(codes: readonly ErrorCode[], status: number): Json {
+  return {
+    code: { type: 'string', enum: codes },
+    status: { type: 'integer', format: 'int32', minimum: status, maximum: status, enum: [status] },
   };
 }
