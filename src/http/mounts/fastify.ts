@@ -99,6 +99,5 @@ function send(reply: FastifyReplyLike, { status, headers, body }: Reply): unknow
   );
   // Without a serializer, Fastify would add a charset to the content type of a string.
   if (typeof body === 'string') reply.serializer(() => body);
-  if (!isPieces(body)) return reply.send(body);
-  return reply.send(contentOf(body, reply.raw));
+  return reply.send(isPieces(body) ? contentOf(body, reply.raw) : body);
 }

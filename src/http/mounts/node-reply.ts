@@ -167,11 +167,8 @@ function destroyWhenCut(pieces: AsyncIterable<Uint8Array>, response: NodeRespons
   if (isTaken(pieces)) pieces.cut.then(({ error }) => destroy(response, error));
 }
 
-/**
- * Cuts off a response. Without a length, a response to HTTP/1.0 ends with its connection, so only a
- * reset tells the client that it is not complete. TLS and Unix sockets have no reset.
- */
 function destroy(response: NodeResponse, error: unknown): void {
+  // In HTTP/1.0, only a reset tells that a stream is not complete. TLS and Unix sockets have none.
   try {
     if (isConnected(response) && response.req.httpVersion === '1.0') response.socket.resetAndDestroy();
   } catch {}

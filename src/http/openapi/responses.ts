@@ -120,25 +120,20 @@ function errorResponse(
   ...furtherHeaders: readonly HeaderName[]
 ): NamedResponse {
   const codes = ERROR_CODES.filter((code) => errorObject(code).status === status && !WITHOUT_OPERATION.includes(code));
+  // Generators leave out a response if a part of it names no type, or if one is a `const`.
+  const properties = {
+    code: { type: 'string', enum: codes },
+    status: { type: 'integer', format: 'int32', minimum: status, maximum: status, enum: [status] },
+  };
   return {
     name,
     description,
     headers: headersOf([...COMMON_HEADERS, ...furtherHeaders, 'Cache-Control', 'Content-Length']),
     content: {
       'application/json': {
-        schema: {
-          // Generators leave out a response if a part of it names no type, or if one is a `const`.
-          allOf: [refer('schemas', 'Error'), { type: 'object', properties: narrowed(codes, status) }],
-        },
+        schema: { allOf: [refer('schemas', 'Error'), { type: 'object', properties }] },
         examples: Object.fromEntries(codes.map((code) => [code, { value: errorObject(code) }])),
       },
     },
-  };
-}
-
-function narrowed(codes: readonly ErrorCode[], status: number): Json {
-  return {
-    code: { type: 'string', enum: codes },
-    status: { type: 'integer', format: 'int32', minimum: status, maximum: status, enum: [status] },
   };
 }
