@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { createClient } from '../../promises/durability/support/client.js';
+import { createClient, isCancelled } from '../../promises/durability/support/client.js';
 import { look } from '../../promises/durability/support/found.js';
 import { serving } from '../../promises/durability/support/serving.js';
 import { cannotTrace } from '../../promises/durability/support/system-calls.js';
@@ -84,8 +84,7 @@ test('a backup made while a server cancels orders contains every cancel that was
     const client = createClient(server.url, orders.key.key);
     while (!isOver) {
       const [id = 0n] = orders.next(1);
-      assert.equal((await client.cancel(id)).status, 204);
-      promised.push(id);
+      if (isCancelled(await client.cancel(id))) promised.push(id);
     }
     client.close();
   });
