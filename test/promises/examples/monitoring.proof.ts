@@ -14,7 +14,7 @@ import { temporaryDirectory } from '../../support/temporary-file.js';
 import { until } from '../../support/until.js';
 
 const deploy = join(root, 'examples/deploy');
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 300_000;
 
 test('promtool finds the alert rules valid, and their tests pass', {
   skip: without('promtool', 'prometheus'),
