@@ -38,7 +38,7 @@ returns 204. In the path, write the id in decimal digits exactly as listed.
 
 | Language | Exact | Rounds above 2^53 |
 | --- | --- | --- |
-| JavaScript | \`string\`, \`bigint\` | \`JSON.parse\`, \`response.json()\`, generated clients |
+| JavaScript | \`string\`, \`bigint\` | \`JSON.parse\`, \`response.json()\`, generated clients, Swagger UI |
 | Python | \`int\`, from \`json\` | \`float\`; pandas if an id is missing |
 | Go | \`int64\` in a struct, \`Decoder.UseNumber()\` | \`any\`, \`map[string]any\` |
 | Java | \`Long\` fields with Gson | \`Double\`; Gson into a \`Map\` |
