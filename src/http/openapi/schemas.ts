@@ -115,6 +115,7 @@ function numberHeader(description: string, example: number, minimum = 0) {
   return { description, required: true, schema: integerSchema(minimum), example };
 }
 
+// Without `Content-Encoding` and `Content-Length`, which mock servers would send with other bytes.
 export const headers = {
   'X-RateLimit-Limit': numberHeader('The quota of the window that will refuse first.', 60),
   'X-RateLimit-Remaining': numberHeader('Requests remaining in the window that will refuse first.', 59),
@@ -164,22 +165,11 @@ export const headers = {
     schema: { type: 'string', pattern: '^(?:[\\w-]+, )*Accept-Encoding(?:, [\\w-]+)*$', maxLength: MAX_FIELD_LENGTH },
     example: 'Accept-Encoding',
   },
-  'Content-Encoding': {
-    description:
-      'Content coding of the body, chosen by `Accept-Encoding`. Absent for short lists, and for lists without `ETag`.',
-    schema: { type: 'string', enum: ['gzip', 'br'] },
-    example: 'gzip',
-  },
   'X-Request-Id': {
     description:
       "Identifies the request in the server's log. A valid value from the client is kept. Otherwise the server creates one, unless it keeps no log.",
     schema: { type: 'string', pattern: '^[\\w.:+/=@-]+$', minLength: 1, maxLength: 128 },
     example: 'c0ffee00-1bad-4dea-8bee-5e1ec7ed1dea',
-  },
-  'Content-Length': {
-    description: 'Length of the body in bytes. Absent if a list without `ETag` is streamed.',
-    schema: integerSchema(0),
-    example: 138,
   },
 } as const satisfies Readonly<Record<string, Header>>;
 

@@ -30,9 +30,17 @@ export function validate(pointer: string, value: unknown): void {
 
 /**
  * Fields that the document does not list. OpenAPI documents `Content-Type` as the media type of the
- * content. The other fields belong to the connection or come from Node.js.
+ * content. Mock servers would send the coding and the length with other bytes. The other fields belong
+ * to the connection or come from Node.js.
  */
-const NOT_DOCUMENTED = ['content-type', 'connection', 'date', 'keep-alive'];
+export const NOT_DOCUMENTED = [
+  'content-type',
+  'content-encoding',
+  'content-length',
+  'connection',
+  'date',
+  'keep-alive',
+];
 
 interface Header {
   readonly required?: boolean;
