@@ -109,13 +109,16 @@ test('a connection of a worker that ends is closed if the channel to the only ot
   assert.ok(['', 'ECONNRESET'].includes(responses[3] ?? ''));
 });
 
-test('a worker that leaves three questions of the primary unanswered is replaced, and the others stay', {
+test('a worker that leaves three questions of the primary unanswered is replaced, the others stay, and the connection that it held is served', {
   skip,
 }, async (t) => {
   const primary = startPrimary(t);
-  await connectToStopped(primary, 1);
+  const { responses } = await connectToStopped(primary, 1);
+  await until(() => responses.length === 3);
   primary.child.kill('SIGUSR2');
-  await until(() => primary.events().length === 4);
+  await until(() => primary.events().length === 4 && responses.length === 4);
+  assert.deepEqual(responses.slice(0, 3), ['2', '2', '2']);
+  assert.match(responses[3] ?? '', /^[12]$/);
   assert.deepEqual(primary.events().slice(1), [
     ['worker does not respond', 1, undefined],
     ['worker ended', 1, 'SIGKILL'],
