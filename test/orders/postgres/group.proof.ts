@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type pg from 'pg';
-import { createPostgresOrderStore } from 'store-orders/postgres';
+import { createPostgresOrderStore, type PostgresStatement } from 'store-orders/postgres';
 import { missingEngine, startEngine } from '../../support/postgres-server.js';
+import { until } from '../../support/until.js';
 import { idsTo } from '../support/ids.js';
 import { listed } from '../support/store-suite.js';
 import { beginTransaction, isWaiting } from './support/transaction.js';
@@ -49,6 +50,38 @@ describe('the statements of the order store in PostgreSQL', { skip: missingEngin
     const { rows } = await pool.query('SELECT left_over FROM stock ORDER BY pet');
     assert.deepEqual(rows, [{ left_over: 1 }, { left_over: 29 }]);
   });
+
+  for (const [whose, closes] of [
+    ['of the pool closes a connection for each rejected statement', true],
+    ['of the host that releases its connection closes none', false],
+  ] as const) {
+    test(`if a trigger rejects one in 17 of 128 cancels, a query ${whose}`, async () => {
+      const { pool } = await open(128);
+      await pool.query(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+          $$ BEGIN IF NEW.id % 17 = 0 THEN RAISE 'not this one'; END IF; RETURN NEW; END $$;
+        CREATE TRIGGER refuse BEFORE UPDATE ON store_orders FOR EACH ROW EXECUTE FUNCTION refuse()`);
+      let rejected = 0;
+      let closed = 0;
+      pool.on('remove', () => closed++);
+      const hostQuery = async (statement: PostgresStatement) => {
+        const client = await pool.connect();
+        return client.query(statement).finally(() => client.release());
+      };
+      const send = closes ? (statement: PostgresStatement) => pool.query(statement) : hostQuery;
+      const store = createPostgresOrderStore({
+        query: (statement) =>
+          send(statement).catch((error) => {
+            rejected++;
+            throw error;
+          }),
+      });
+      const outcomes = await Promise.allSettled(idsTo(128).map(store.cancel));
+      assert.equal(outcomes.filter(({ status }) => status === 'rejected').length, 8);
+      assert.ok(rejected > 8, `${rejected} statements were rejected`);
+      await until(() => closed >= (closes ? rejected : 0));
+      assert.equal(closed, closes ? rejected : 0);
+    });
+  }
 
   /** Returns the prepared statements of a pool with one connection. */
   async function preparedBy(pool: pg.Pool) {
