@@ -55,6 +55,8 @@ async function read(socket: Socket): Promise<string> {
   return `${bytes > 1e6 ? 'long' : bytes}, ends with ${String.fromCharCode(last)}`;
 }
 
+/** How many of the crowd ask again after a 503. */
+const ATTACKERS = 60;
 const WHOLE = 'long, ends with ]';
 const REFUSED = /^\d+, ends with }$/;
 
@@ -68,16 +70,19 @@ for (const { requests, keys } of [
     await read(ask(port, 'customer'));
     const base = peakBytes(child.pid);
     const crowd: Socket[] = [];
+    const refused = { crowd: 0, customer: 0 };
+    const startMs = performance.now();
     let isOver = false;
     /** Those that have waited for their turn for 5 s get a 503, and ask again. */
     async function attack(first: Socket, n: number): Promise<void> {
       for (let list = await read(first); list !== WHOLE; list = await read(ask(port, `attacker${n % keys}`))) {
         assert.match(list, REFUSED);
+        refused.crowd++;
         if (isOver) return;
       }
     }
     for (let n = 0; n < requests; n++) crowd.push(ask(port, `attacker${n % keys}`));
-    const attacking = crowd.slice(0, 60).map(attack);
+    const attacking = crowd.slice(0, ATTACKERS).map(attack);
     await until(async () => (await counts()).served > 1);
     /** How many lists of the crowd were made while the customer waited for each response. */
     const beside = { cancels: [] as number[], lists: [] as number[] };
@@ -93,18 +98,21 @@ for (const { requests, keys } of [
       // On a busy machine, the few lists before it may take longer than 5 s.
       for (let tries = 0; list !== WHOLE && tries < 10; tries++) {
         assert.match(list, REFUSED);
+        refused.customer++;
         list = await waitFor(beside.lists);
       }
       assert.equal(list, WHOLE);
     }
     isOver = true;
     await Promise.all(attacking);
+    const waits = Math.ceil((performance.now() - startMs) / 5_000);
     for (const socket of crowd) socket.destroy();
     assert.equal(await read(ask(port, 'customer')), WHOLE);
     const { most } = await counts();
     const more = peakBytes(child.pid) - base;
-    t.diagnostic(JSON.stringify({ beside, most, more: mebibytes(more), base: mebibytes(base) }));
+    t.diagnostic(JSON.stringify({ refused, waits, beside, most, more: mebibytes(more), base: mebibytes(base) }));
     assert.ok(more < 75 * MIB, mebibytes(more));
+    assert.ok(refused.crowd <= ATTACKERS * waits, `${refused.crowd} got a 503 in ${waits} times 5 s`);
     assert.deepEqual(most, { atOnce: Math.min(keys + 1, 4), ofOneKey: 1 });
     // A cancel waits for no turn, but lists that are being made can end first.
     assert.ok(Math.max(...beside.cancels) <= 4, `${beside.cancels} lists of the crowd before a cancel`);
