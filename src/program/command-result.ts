@@ -13,7 +13,7 @@ type FailureCode = 1 | 2 | 130;
 /** Thrown for an invalid command line or setting. */
 export class Misuse extends Error {}
 
-export function done(text: string, value: unknown, ifUnseen?: string): CommandResult {
+export function done(text: string, value?: unknown, ifUnseen?: string): CommandResult {
   return { exitCode: 0, text, json: JSON.stringify(value), ...(ifUnseen !== undefined && { ifUnseen }) };
 }
 

@@ -30,6 +30,7 @@ const VERSION: ReadonlySet<string> = new Set(['--version', '-v', 'version']);
 /** Runs the program with these arguments and returns its exit code. */
 export async function runProgram(args: readonly string[], environment: SettingSources['environment']): Promise<number> {
   const early = beforeOperands(args);
+  // Found before the command is parsed, because the error of an unknown command is JSON too.
   const wantsJson = early.includes('--json');
   const others = [...early.filter((text) => text !== '--json'), ...args.slice(early.length)];
   const result = await runCommand(others, environment, wantsJson).catch((error) => {
@@ -71,13 +72,13 @@ async function runCommand(
   const help = wantsHelp ? await import('./help.js') : undefined;
   const [first = '', second = ''] = given.map((text) => (text.startsWith('-') ? '' : text));
   if (help !== undefined && HELP.has(given[0] ?? '--help')) {
-    return helpResult(help.listHelp(await allCommands(), DEFAULT_COMMAND));
+    return done(help.listHelp(await allCommands(), DEFAULT_COMMAND));
   }
 
   const commands = await GROUPS.get(first || DEFAULT_COMMAND)?.();
   const isGroup = commands?.some(({ name }) => name.includes(' ')) ?? false;
   if (commands !== undefined && isGroup && second === '') {
-    if (help !== undefined) return helpResult(help.listHelp(commands, DEFAULT_COMMAND, first));
+    if (help !== undefined) return done(help.listHelp(commands, DEFAULT_COMMAND, first));
     const known = commands.map(({ name }) => name.split(' ')[1] ?? '');
     const late = beforeOperands(given).findLast((text) => known.includes(text));
     if (late !== undefined) throw optionsTooEarly(`${first} ${late}`);
@@ -88,7 +89,7 @@ async function runCommand(
   const name = words.join(' ') || DEFAULT_COMMAND;
   const command = commands?.find((candidate) => candidate.name === name);
   if (command === undefined) throw unknownCommand(name, await allCommands(), isGroup ? [first] : []);
-  if (help !== undefined) return helpResult(help.commandHelp(command));
+  if (help !== undefined) return done(help.commandHelp(command));
   const runtime = ['bun', 'deno'].find((key) => key in process.versions);
   if (runtime !== undefined) {
     return failed(
@@ -126,10 +127,6 @@ async function allCommands(): Promise<readonly Command[]> {
 function beforeOperands(args: readonly string[]): readonly string[] {
   const end = args.indexOf('--');
   return end === -1 ? args : args.slice(0, end);
-}
-
-function helpResult(text: string): CommandResult {
-  return { exitCode: 0, text };
 }
 
 function unknownCommand(typed: string, commands: readonly Command[], group: readonly string[]): Misuse {
