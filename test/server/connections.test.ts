@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { mock, test } from 'node:test';
 
-import { createPlan, PLANS, perMinute } from 'store-orders';
+import { createPlan, type MaybePromise, PLANS, perMinute } from 'store-orders';
+import { fakeStore } from '../support/fake-store.js';
 import { createDeferred, until } from '../support/until.js';
 
 import { type Client, connectFrom, KEYED, KEYLESS } from './support/client.js';
@@ -93,6 +94,26 @@ test('of lists that are being sent, the longest of the key that has the most giv
   await until(() => [readers[1], newcomers[0]].every((client) => client?.isClosed()));
   const areClosed = [...readers, ...newcomers].map((client) => client.isClosed());
   assert.deepEqual(areClosed, [false, true, false, false, true, false]);
+});
+
+test('a key that asks for a long list on every connection leaves room for a newcomer', async (t) => {
+  const orders = Array.from({ length: 600 }, (_, id) => ({ id: BigInt(id) }));
+  const { promise, resolve } = createDeferred<typeof orders>();
+  let listed: MaybePromise<typeof orders> = orders;
+  const { port } = await listen(t, { maxConnectionsPerAddress: 60, store: fakeStore({ list: () => listed }) });
+  const clients = await Promise.all(Array.from({ length: 60 }, () => connectFrom(port)));
+  assert.equal(await clients[0]?.ask(KEYED), '200');
+  listed = promise;
+  const statuses: string[] = [];
+  const served = clients.map(async (client) => statuses.push(await client.ask(KEYED)));
+  // One list is being made, and 32 requests wait.
+  await until(() => statuses.length === 27);
+  const newcomer = await connectFrom(port);
+  assert.equal(await newcomer.ask('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'), '200');
+  assert.deepEqual(statuses, Array(27).fill('503'));
+  resolve(orders);
+  await Promise.all(served);
+  assert.deepEqual(statuses.slice(27), Array(33).fill('200'));
 });
 
 test('a connection whose request waits for a reply never gives way, whatever its earlier replies were', async (t) => {

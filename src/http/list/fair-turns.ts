@@ -64,8 +64,10 @@ export function createFairTurns(places: number, patienceMs: number) {
     else queues.delete(key);
   }
 
-  function take(key: string, isAborted: () => boolean): MaybePromise<Turn | undefined> {
+  function take(key: string, isAborted: () => boolean, most = Infinity): MaybePromise<Turn | undefined> {
     if (free > 0 && !working.has(key)) return begin(key);
+    const queue = withoutGone(queues.get(key) ?? []);
+    if (queue.length >= most) return undefined;
     return new Promise((resolve) => {
       let isLate = false;
       const timer = setTimeout(() => {
@@ -79,20 +81,25 @@ export function createFairTurns(places: number, patienceMs: number) {
           resolve(turn);
         },
       };
-      queues.set(key, [...withoutGone(queues.get(key) ?? []), waiting]);
+      queues.set(key, [...queue, waiting]);
     });
   }
 
   return {
-    /** Returns a turn that lasts until its end, for work that goes on after its result. */
+    /** Returns a turn that lasts until its end, for work that goes on after its result, as `run` does. */
     take,
     /**
      * Calls `work` in a turn of the key, at once if possible. Waiting keys take turns, so a key with
-     * many requests delays each other key by one turn. If the request has waited for too long, or if
-     * `isAborted` returns true at the turn, the result is `undefined`.
+     * many requests delays each other key by one turn. If the request has waited for too long, if `most`
+     * of its key wait already, or if `isAborted` returns true at the turn, the result is `undefined`.
      */
-    run<T>(key: string, isAborted: () => boolean, work: (turn: Turn) => MaybePromise<T>): MaybePromise<T | undefined> {
-      return after(take(key, isAborted), (turn) => turn && endAfter(turn, () => work(turn)));
+    run<T>(
+      key: string,
+      isAborted: () => boolean,
+      work: (turn: Turn) => MaybePromise<T>,
+      most?: number,
+    ): MaybePromise<T | undefined> {
+      return after(take(key, isAborted, most), (turn) => turn && endAfter(turn, () => work(turn)));
     },
   };
 }

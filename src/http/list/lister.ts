@@ -35,8 +35,14 @@ export interface ListAsker extends ListRequest, Pick<ReadRequest, 'isAborted'> {
 /** At most this many keys make an array without a version at the same time. */
 const PLACES = 4;
 
+/** A key waits for this many arrays outside of its turn. They were short so far, but may be long. */
+const MOST_ASKED = 8;
+
 /** A store that takes longer than this to list orders no longer delays other keys. */
 const SLOW_MS = 1_000;
+
+/** So many requests of a key wait for a long list without a version, because each holds a connection. */
+const MOST_WAITING = 32;
 
 /** A request waits this long for a turn of its key, or for readings of other versions. Then it fails. */
 const PATIENCE_MS = 5_000;
@@ -65,22 +71,39 @@ export function createListRepresenter(
   let remembered: SharedList<MadeList> | undefined;
   let reading: SharedList<Promise<MadeList>> | undefined;
   const readings = createReadings(() => remembered?.list.pieces ?? []);
-  /** Whether the store has ever listed a long array without a version. */
+  /** Whether the store has ever listed an array without a version, and a long one. */
+  let hasArrays = false;
   let hasLongArrays: boolean | undefined;
+  /** How many lists each key waits for outside of its turn. */
+  const asked = new Map<string, number>();
 
   function represent(request: ListAsker, key: string): MaybePromise<Outcome> {
-    if (hasLongArrays !== false) return representInTurn(request, key, hasLongArrays === undefined);
+    const isCrowd = hasArrays && (asked.get(key) ?? 0) >= MOST_ASKED;
+    if (hasLongArrays !== false || isCrowd) return representInTurn(request, key, hasLongArrays === undefined);
     // A list that has to wait is dropped, and the store is asked again in a turn.
-    return after(ask(), (listed) =>
+    return after(askAtOnce(key), (listed) =>
       noteLength(listed) || otherReading(listed) !== undefined
         ? representInTurn(request, key)
         : answer(listed, request, key),
     );
   }
 
+  function askAtOnce(key: string): MaybePromise<ListedOrders> {
+    const listed = ask();
+    if (!hasArrays || !isPromise(listed)) return listed;
+    asked.set(key, (asked.get(key) ?? 0) + 1);
+    return listed.finally(() => {
+      const left = (asked.get(key) ?? 0) - 1;
+      asked.set(key, left);
+      if (left === 0) asked.delete(key);
+    });
+  }
+
   /** Reports whether a list is a long array without a version. */
   function noteLength(listed: ListedOrders): listed is OrderArray {
-    const isLong = !isPages(listed) && listed.version === undefined && !isShort(listed);
+    const isArray = !isPages(listed) && listed.version === undefined;
+    const isLong = isArray && !isShort(listed);
+    hasArrays ||= isArray;
     hasLongArrays = isLong || hasLongArrays === true;
     return isLong;
   }
@@ -95,11 +118,12 @@ export function createListRepresenter(
 
   function representInTurn(request: ListAsker, key: string, isFirst = false): MaybePromise<Outcome> {
     const untilMs = performance.now() + PATIENCE_MS;
-    const outcome = turns.run(key, request.isAborted, (turn) => {
+    const work = (turn: Turn) => {
       if (!isFirst || hasLongArrays !== false) return askInTurn(request, key, turn, untilMs);
       turn.end();
       return represent(request, key);
-    });
+    };
+    const outcome = turns.run(key, request.isAborted, work, hasLongArrays === true ? MOST_WAITING : undefined);
     return after(outcome, (settled) => settled ?? giveUp(request));
   }
 
@@ -144,7 +168,7 @@ export function createListRepresenter(
 
   /** Streams a list in a turn of the key, which lasts until the list is read. No other key waits. */
   async function streamInTurn(pages: OrderPages, request: ListAsker, key: string): Promise<Outcome> {
-    const turn = await turns.take(key, request.isAborted);
+    const turn = await turns.take(key, request.isAborted, MOST_WAITING);
     if (turn === undefined) return giveUp(request);
     turn.yieldPlace();
     const starting = startStream(pages);

@@ -118,14 +118,17 @@ test('a request that has waited for 5 s gets a 503, and is not made; a later one
 });
 
 test('lists that turn out to be short or to have a version need no turns', async () => {
-  for (const listed of [manyOrders(1), Object.assign(manyOrders(1), { version: 1 })]) {
+  for (const [count, listed] of [
+    [9, manyOrders(1)],
+    [50, Object.assign(manyOrders(1), { version: 1 })],
+  ] as const) {
     const { ask, calls } = createSlowStore(listed);
-    const replies = Array.from({ length: 5 }, () => ask('ann'));
+    const replies = Array.from({ length: count }, () => ask('ann'));
     await settled();
     assert.equal(calls.length, 1, 'nobody knows yet that the list is short');
     calls[0]?.answer();
     await settled();
-    assert.equal(calls.length, 5);
+    assert.equal(calls.length, count);
     for (const { answer } of calls) answer();
     for (const { status } of await Promise.all(replies)) assert.equal(status, 200);
   }
@@ -146,6 +149,26 @@ test('a list that grows long without a version takes turns from then on', async 
   assert.equal(calls, 7 + 2);
 });
 
+test('a key waits for at most eight lists of a store that has listed short arrays, and for one in its turn', async () => {
+  const { ask, calls, callers } = createSlowStore(manyOrders(1));
+  const replies = [ask('ann')];
+  await settled();
+  calls[0]?.answer();
+  await Promise.all(replies);
+  for (let n = 0; n < 20; n++) replies.push(ask('ann'));
+  for (const key of ['bob', 'cid', 'dan', 'eve', 'fay']) replies.push(ask(key));
+  await settled();
+  assert.deepEqual(callers().slice(1), [...Array(9).fill('ann'), 'bob', 'cid', 'dan', 'eve', 'fay']);
+  for (let ended = 1; ended < replies.length; ended++) {
+    calls[ended]?.answer();
+    await settled();
+  }
+  for (const { status } of await Promise.all(replies)) assert.equal(status, 200);
+  replies.push(ask('ann'));
+  await settled();
+  assert.equal(calls.length, 27, 'the key waits for no list, so it is asked for at once');
+});
+
 test('each waiting request asks the store in its own context, and is given what the store returns to it', async () => {
   const requester = new AsyncLocalStorage<number>();
   const ask = createAsker(async () => LONG.map(({ id }) => ({ id, quantity: requester.getStore() })));
@@ -153,6 +176,26 @@ test('each waiting request asks the store in its own context, and is given what 
   for (const [index, { text }] of (await Promise.all(replies)).entries()) {
     assert.match(text, new RegExp(`^\\[\\{"id":0,"quantity":${index + 1}\\}`));
   }
+});
+
+test('of a key that asks for long arrays, 32 requests wait, and others get a 503 at once; other keys go on', async () => {
+  const { ask, calls } = createSlowStore();
+  const first = ask('ann');
+  await settled();
+  calls[0]?.answer();
+  await first;
+  const replies = Array.from({ length: 40 }, () => ask('ann'));
+  const refused = await Promise.all(replies.splice(33));
+  assert.deepEqual(
+    refused.map(({ status }) => status),
+    Array(7).fill(503),
+  );
+  replies.push(ask('bob'));
+  for (let ended = 1; ended <= 34; ended++) {
+    await settled();
+    calls[ended]?.answer();
+  }
+  for (const { status } of await Promise.all(replies)) assert.equal(status, 200);
 });
 
 test('an array that the host changes while it waits or is serialised is listed as it was when the turn came', async () => {
