@@ -206,8 +206,9 @@ function createFile(s: Scheduler) {
   }
 
   return {
-    act(act: string) {
+    act({ act, ms }: { readonly act: string; readonly ms: number }) {
       if (failed !== undefined) throw failed;
+      mock.timers.tick(ms);
       const thread = threads.at(-1);
       if (act === 'put') track(put(++puts));
       else if (act === 'reject') track(reject());
@@ -215,7 +216,6 @@ function createFile(s: Scheduler) {
       else if (act === 'close') track(close());
       else if (act === 'hang' && thread !== undefined) thread.isHanging = true;
       else if (act === 'resume') thread?.resume();
-      else if (act === 'pass') mock.timers.tick(1_500);
       else if (act === 'end' || act === 'fail') {
         ended++;
         thread?.end(act === 'end' ? undefined : new Error('out of memory'));
@@ -242,9 +242,8 @@ test('in any order of calls, answers, deadlines, hangs, ends and failures of the
     return late.signal;
   });
   const calls = ['put', 'put', 'put', 'list', 'begin a list', 'reject'];
-  await play(
-    fc.constantFrom(...calls, ...calls, 'hang', 'resume', 'pass', 'end', 'fail', 'close'),
-    createFile,
-    40 * ROUNDS,
-  );
+  const act = fc.constantFrom(...calls, ...calls, 'hang', 'resume', 'end', 'fail', 'close');
+  // How much time passes before it.
+  const ms = fc.constantFrom(0, 0, 0, 0, 1_500, 3_000);
+  await play(fc.record({ act, ms }), createFile, 40 * ROUNDS);
 });

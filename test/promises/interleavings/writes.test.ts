@@ -9,17 +9,11 @@ test('in any order of writes, locks, failures and commits, a write succeeds if a
   let nowMs = 0;
   t.mock.method(performance, 'now', () => nowMs);
   const acts = fc.record({
-    act: fc.constantFrom(
-      'write',
-      'write',
-      'write',
-      'write within a write',
-      'failing write',
-      'lock',
-      'unlock',
-      'full disk',
-      'pass',
-    ),
+    act: fc.constantFrom('write', 'write', 'write', 'lock', 'unlock', 'lock at times', 'full disk', 'pass'),
+    /** What is written in one pass of the event loop. */
+    kinds: fc.array(fc.constantFrom('plain', 'plain', 'nesting', 'failing'), { minLength: 1, maxLength: 4 }),
+    /** Which of the next transactions find the file locked, also those that repeat a group one by one. */
+    locks: fc.array(fc.boolean(), { maxLength: 4 }),
   });
   await play(acts, () => {
     mock.timers.reset();
@@ -28,12 +22,13 @@ test('in any order of writes, locks, failures and commits, a write succeeds if a
     const succeeded: number[] = [];
     let open: number[] = [];
     let isLocked = false;
+    const nextLocks: boolean[] = [];
     let isFull = false;
     let pending = 0;
     let writes = 0;
     const queue = createWriteQueue({
       exec(sql) {
-        if (sql === 'BEGIN IMMEDIATE' && isLocked)
+        if (sql === 'BEGIN IMMEDIATE' && (nextLocks.shift() || isLocked))
           throw Object.assign(new Error('locked'), { errcode: 5, code: 'ERR_SQLITE_ERROR' });
         if (sql === 'COMMIT') {
           if (isFull) throw new Error('the disk is full');
@@ -45,14 +40,13 @@ test('in any order of writes, locks, failures and commits, a write succeeds if a
       close() {},
     });
 
-    function write(act: string): void {
+    function write(kind: string): void {
       const number = ++writes;
       pending++;
-      const isFailing = act === 'failing write';
       const written = queue.write(() => {
-        if (isFailing) throw new Error('a constraint failed');
+        if (kind === 'failing') throw new Error('a constraint failed');
         open.push(number);
-        if (act === 'write within a write') write('write');
+        if (kind === 'nesting') write('plain');
         return number;
       });
       written
@@ -67,12 +61,13 @@ test('in any order of writes, locks, failures and commits, a write succeeds if a
     }
 
     return {
-      act({ act }) {
-        if (act === 'lock') isLocked = true;
+      act({ act, kinds, locks }) {
+        if (act === 'lock at times') nextLocks.push(...locks);
+        else if (act === 'lock') isLocked = true;
         else if (act === 'unlock') isLocked = false;
         else if (act === 'full disk') isFull = !isFull;
         else if (act === 'pass') nowMs += 500;
-        else write(act);
+        else for (const kind of kinds) write(kind);
         mock.timers.tick(5);
       },
       pending() {
@@ -97,8 +92,10 @@ test('in any order of cancels, replies, locks, rejections and lost replies, one 
   let nowMs = 0;
   t.mock.method(performance, 'now', () => nowMs);
   const acts = fc.record({
-    act: fc.constantFrom('cancel', 'cancel', 'cancel', 'cancel', 'lock', 'lose a reply', 'pass'),
+    act: fc.constantFrom('cancel', 'cancel', 'cancel', 'cancel', 'lock', 'lose a reply'),
     id: fc.bigInt({ min: 1n, max: 6n }),
+    /** How much time passes before it. */
+    ms: fc.constantFrom(0, 0, 30, 50),
   });
   await play(acts, (s) => {
     mock.timers.reset();
@@ -107,30 +104,49 @@ test('in any order of cancels, replies, locks, rejections and lost replies, one 
     const succeeded = new Set<bigint>();
     const locked = new Set<bigint>();
     let lost = 0;
+    /** For each order, how many statements without a reply no caller has been told of. */
+    const untold = new Map<bigint, number>();
+    let inFlight = 0;
+    let hasRejected = false;
     let pending = 0;
     let failed: unknown;
 
     const cancel = createGroupedChange<'cancelled' | 'already_cancelled'>(async (ids) => {
+      inFlight++;
+      try {
+        return await execute(ids);
+      } finally {
+        inFlight--;
+      }
+    });
+
+    async function execute(ids: readonly bigint[]) {
+      if (inFlight > (hasRejected ? 8 : 4)) failed = new Error('more than four groups, and four parts, are in flight');
       await s.schedule(Promise.resolve(), `statement ${ids}`);
       // A trigger rejects order 5, and with it the whole statement.
-      if (ids.includes(5n)) throw Object.assign(new Error('a trigger rejects it'), { code: '23514' });
+      if (ids.includes(5n)) {
+        hasRejected = true;
+        throw Object.assign(new Error('a trigger rejects it'), { code: '23514' });
+      }
       const changed = new Set(ids.filter((id) => !locked.has(id) && !stored.has(id)));
       for (const id of changed) stored.add(id);
       await s.schedule(Promise.resolve(), `reply ${ids}`);
       if (lost > 0) {
         lost--;
+        for (const id of ids) untold.set(id, (untold.get(id) ?? 0) + 1);
         throw Object.assign(new Error('the connection is gone'), { code: '08006' });
       }
-      return (id) => {
+      return (id: bigint) => {
         if (changed.delete(id)) return 'cancelled';
         return stored.has(id) ? 'already_cancelled' : 'locked';
       };
-    });
+    }
 
     async function request(id: bigint): Promise<void> {
       pending++;
       const outcome = await cancel(id).catch((error: Error) => error.message);
       pending--;
+      if (/gone/.test(outcome)) untold.set(id, (untold.get(id) ?? 0) - 1);
       assert.equal(/rejects/.test(outcome), id === 5n, 'one rejected order does not affect the others');
       if (!outcome.endsWith('cancelled')) return;
       assert.ok(stored.has(id), 'acknowledged, but not stored');
@@ -138,15 +154,15 @@ test('in any order of cancels, replies, locks, rejections and lost replies, one 
       if (outcome === 'cancelled') succeeded.add(id);
     }
 
-    function pass(): void {
-      nowMs += 50;
-      mock.timers.tick(50);
+    function pass(ms: number): void {
+      nowMs += ms;
+      mock.timers.tick(ms);
     }
 
     return {
-      act({ act, id }) {
-        if (act === 'pass') pass();
-        else if (act === 'lock') locked.add(id);
+      act({ act, id, ms }) {
+        pass(ms);
+        if (act === 'lock') locked.add(id);
         else if (act === 'lose a reply') lost++;
         else
           request(id).catch((error) => {
@@ -156,7 +172,8 @@ test('in any order of cancels, replies, locks, rejections and lost replies, one 
       pending() {
         if (failed !== undefined) throw failed;
         locked.clear();
-        pass();
+        pass(50);
+        if (pending === 0) assert.ok(Math.max(0, ...untold.values()) === 0, 'sent again after a lost reply');
         return pending;
       },
     };
