@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { test } from 'node:test';
@@ -14,12 +13,13 @@ import { open } from '../support/raw-socket.js';
 import { onReplies } from '../support/replies.js';
 import { createShop, KEY, ORDERS } from '../support/shop.js';
 import { createAsker, manyOrders, settled } from './support/asker.js';
+import { createStorage } from './support/storage.js';
 
 const LONG = manyOrders(600);
 
 /** A store that lists when it is told to, and counts its calls. `who` is the key that asks. */
 function createSlowStore(listed: ListedOrders = LONG) {
-  const who = new AsyncLocalStorage<string>();
+  const who = createStorage<string>();
   const calls: {
     readonly who: string | undefined;
     readonly answer: () => void;
@@ -170,7 +170,7 @@ test('a key waits for at most eight lists of a store that has listed short array
 });
 
 test('each waiting request asks the store in its own context, and is given what the store returns to it', async () => {
-  const requester = new AsyncLocalStorage<number>();
+  const requester = createStorage<number>();
   const ask = createAsker(async () => LONG.map(({ id }) => ({ id, quantity: requester.getStore() })));
   const replies = [1, 2, 3, 4, 5].map((who) => requester.run(who, () => ask('ann')));
   for (const [index, { text }] of (await Promise.all(replies)).entries()) {

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import type { ListedOrders, Order } from 'store-orders';
@@ -10,6 +9,7 @@ import { assertError } from '../support/answer.js';
 import { KEY, ORDERS } from '../support/shop.js';
 import { openShop, WAYS } from '../support/ways.js';
 import { createAsker, createReadings, settled } from './support/asker.js';
+import { createStorage } from './support/storage.js';
 
 const PAGES: readonly Order[][] = [[{ id: 1n }, { id: 2n }], [], [{ id: 3n }]];
 const SERIALIZED = '[{"id":1},{"id":2},{"id":3}]';
@@ -84,7 +84,7 @@ test('one version is read at a time; requests that wait ask again when it ends, 
 });
 
 test('each tenant of a store whose versions differ by tenant gets its own list, whatever waits beside it', async () => {
-  const tenants = new AsyncLocalStorage<number>();
+  const tenants = createStorage<number>();
   const { pages, begun, mostAtOnce } = createReadings();
   const ask = createAsker(() => pages(tenants.getStore() ?? 0));
   const asked = [1, 2, 3, 4, 2, 3].map((tenant) => tenants.run(tenant, () => ask(`${tenant}`)));
@@ -101,7 +101,7 @@ test('each tenant of a store whose versions differ by tenant gets its own list, 
 });
 
 test('many requests that wait for lists of different versions ask the store a few times each', async () => {
-  const tenants = new AsyncLocalStorage<number>();
+  const tenants = createStorage<number>();
   let calls = 0;
   const ask = createAsker(async () => {
     calls++;
@@ -197,7 +197,7 @@ test('a request that has waited for 5 s for pages of another version gets a 503,
 
 test('a store that never lists the orders of one tenant holds up that tenant only, while lists with versions are read', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
-  const tenants = new AsyncLocalStorage<number>();
+  const tenants = createStorage<number>();
   const { pages, begun } = createReadings();
   let isHanging = false;
   const asker = createAsker(async () => {

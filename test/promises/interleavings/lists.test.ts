@@ -49,11 +49,12 @@ function arrayOf(tenant: number, revision: number, end: () => void) {
   return [{ id: BigInt(idOf(tenant, revision)) }, ...MANY, last];
 }
 
+const requester = new AsyncLocalStorage<{ readonly tenant: number; readonly number: number }>();
+
 /** Creates a service over a store that answers, and is read, when the scheduler says so. */
 function createShopOfTenants(s: Scheduler, list: List, isBounded: boolean) {
   mock.timers.reset();
   mock.timers.enable({ apis: ['setTimeout'] });
-  const requester = new AsyncLocalStorage<{ readonly tenant: number; readonly number: number }>();
   /** The tenants of the requests for which the store was asked, by the number of the request. */
   const made = new Map<number, number>();
   const revisions = new Map(TENANTS.map((tenant) => [tenant, 0]));
@@ -143,7 +144,10 @@ function checkTurns(tenants: readonly number[], hanging: ReadonlySet<number>): v
 }
 
 suite('in any order of requests, changes, answers, readings, failures, tenants whose lists never come and clients that hang up', () => {
-  after(() => mock.timers.reset());
+  after(() => {
+    mock.timers.reset();
+    requester.disable();
+  });
 
   for (const [kind, list] of Object.entries(LISTS)) {
     test(`nobody gets the list of another tenant, or one that is older than the request, and each request is answered (${kind})`, () =>
