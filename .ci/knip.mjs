@@ -34,5 +34,5 @@ export default {
       project: ['**/*.{ts,mjs}'],
     },
   },
-  ignoreBinaries: ['fsfreeze', 'mkfifo', 'prometheus', 'script', 'strace', 'systemd-analyze', 'taskset', 'unshare'],
+  ignoreBinaries: ['fsfreeze', 'mkfifo', 'script', 'strace', 'systemd-analyze', 'taskset', 'unshare'],
 };
