@@ -169,9 +169,8 @@ function destroyWhenCut(pieces: AsyncIterable<Uint8Array>, response: NodeRespons
 
 function destroy(response: NodeResponse, error: unknown): void {
   // In HTTP/1.0, only a reset tells that a stream is not complete. TLS and Unix sockets have none.
-  try {
-    if (isConnected(response) && response.req.httpVersion === '1.0') response.socket.resetAndDestroy();
-  } catch {}
+  const socket = isConnected(response) && response.req.httpVersion === '1.0' ? response.socket : undefined;
+  if (socket?.remoteFamily !== undefined && !('encrypted' in socket)) socket.resetAndDestroy();
   response.destroy(types.isNativeError(error) ? error : undefined);
 }
 
