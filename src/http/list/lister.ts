@@ -76,10 +76,10 @@ export function createListRepresenter(
   let hasLongArrays: boolean | undefined;
   /** How many lists each key waits for outside of its turn. */
   const asked = new Map<string, number>();
+  const isCrowd = (key: string) => hasArrays && (asked.get(key) ?? 0) >= MOST_ASKED;
 
   function represent(request: ListAsker, key: string): MaybePromise<Outcome> {
-    const isCrowd = hasArrays && (asked.get(key) ?? 0) >= MOST_ASKED;
-    if (hasLongArrays !== false || isCrowd) return representInTurn(request, key, hasLongArrays === undefined);
+    if (hasLongArrays !== false || isCrowd(key)) return representInTurn(request, key, hasLongArrays !== true);
     // A list that has to wait is dropped, and the store is asked again in a turn.
     return after(askAtOnce(key), (listed) =>
       noteLength(listed) || otherReading(listed) !== undefined
@@ -116,10 +116,10 @@ export function createListRepresenter(
     return isOther ? reading?.list : undefined;
   }
 
-  function representInTurn(request: ListAsker, key: string, isFirst = false): MaybePromise<Outcome> {
+  function representInTurn(request: ListAsker, key: string, isEarly = false): MaybePromise<Outcome> {
     const untilMs = performance.now() + PATIENCE_MS;
     const work = (turn: Turn) => {
-      if (!isFirst || hasLongArrays !== false) return askInTurn(request, key, turn, untilMs);
+      if (!isEarly || hasLongArrays !== false || isCrowd(key)) return askInTurn(request, key, turn, untilMs);
       turn.end();
       return represent(request, key);
     };
